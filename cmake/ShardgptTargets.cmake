@@ -1,0 +1,45 @@
+# How this project's targets are made: one library per folder, its permitted dependencies named at the target.
+include_guard(GLOBAL)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(shardgpt_flags INTERFACE)
+target_include_directories(shardgpt_flags INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+target_compile_options(shardgpt_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${SHARDGPT_WARNINGS_AS_ERRORS}>:-Werror>)
+target_compile_definitions(shardgpt_flags INTERFACE
+  SHARDGPT_DEBUG_CHECKS=$<BOOL:${SHARDGPT_DEBUG_CHECKS}>
+  SHARDGPT_THREAD_SANITIZER=$<IN_LIST:thread,${SHARDGPT_SANITIZE}>
+  SHARDGPT_USE_OPENMP=$<BOOL:${SHARDGPT_USE_OPENMP}>)
+if(SHARDGPT_SANITIZE)
+  list(JOIN SHARDGPT_SANITIZE "," _sanitizers)
+  target_compile_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers})
+endif()
+
+# shardgpt_library(NAME SOURCES ... DEPS ... [PRIVATE_DEPS ...])
+# Makes shardgpt_NAME. DEPS are the project targets and packages whose headers this one's headers may include.
+function(shardgpt_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(shardgpt_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(shardgpt_${name} PUBLIC shardgpt_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  else()
+    add_library(shardgpt_${name} INTERFACE)
+    target_link_libraries(shardgpt_${name} INTERFACE shardgpt_flags ${ARG_DEPS})
+  endif()
+endfunction()
+
+# shardgpt_program(NAME SOURCES ... DEPS ...): makes the installed program NAME.
+function(shardgpt_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
+endfunction()

@@ -1,0 +1,39 @@
+# shardgpt_add_test(NAME SOURCES ... LIBS ... [RANKS 1 2 4] [TIMEOUT seconds] [LABELS ...] [ARGS ...])
+# A Boost.Test program. Without RANKS it runs as a plain process; with RANKS it is started once per rank count
+# under mpiexec, its test name ends in _npN and it is labelled npN.
+include_guard(GLOBAL)
+find_package(Boost REQUIRED COMPONENTS unit_test_framework)
+
+set(SHARDGPT_MPI_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  OMP_NUM_THREADS=1
+  "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp"
+  "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+
+function(shardgpt_set_test_properties test timeout processors labels)
+  set_tests_properties(${test} PROPERTIES
+    TIMEOUT ${timeout} PROCESSORS ${processors} SKIP_RETURN_CODE 77
+    LABELS "${labels}" ENVIRONMENT "${SHARDGPT_MPI_ENVIRONMENT}")
+endfunction()
+
+function(shardgpt_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;RANKS;LABELS;ARGS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_LIBS} Boost::unit_test_framework)
+  target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK)
+  if(ARG_RANKS)
+    foreach(ranks IN LISTS ARG_RANKS)
+      add_test(NAME ${name}_np${ranks}
+        COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}> ${ARG_ARGS})
+      shardgpt_set_test_properties(${name}_np${ranks} ${ARG_TIMEOUT} ${ranks} "cpu;np${ranks};${ARG_LABELS}")
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+    shardgpt_set_test_properties(${name} ${ARG_TIMEOUT} 1 "cpu;${ARG_LABELS}")
+  endif()
+endfunction()

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace shardgpt {
+
+/// bfloat16: the upper half of an IEEE 754 binary32. Storage type; arithmetic is done in float.
+struct bf16 {
+  std::uint16_t bits = 0;
+
+  constexpr bf16() = default;
+  /// Rounds to nearest, ties to even; NaN stays NaN (quiet).
+  explicit bf16(float value) : bits(round(value)) {}
+  [[nodiscard]] static constexpr bf16 from_bits(std::uint16_t raw) {
+    bf16 result;
+    result.bits = raw;
+    return result;
+  }
+  explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+  friend bool operator==(bf16 a, bf16 b) = default;
+
+ private:
+  static std::uint16_t round(float value) {
+    const auto raw = std::bit_cast<std::uint32_t>(value);
+    if (std::isnan(value)) {
+      return static_cast<std::uint16_t>((raw >> 16U) | 0x40U);
+    }
+    return static_cast<std::uint16_t>((raw + 0x7fffU + ((raw >> 16U) & 1U)) >> 16U);
+  }
+};
+static_assert(sizeof(bf16) == 2);
+
+}  // namespace shardgpt
