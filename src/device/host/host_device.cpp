@@ -1,0 +1,178 @@
+#include "device/host/host_device.hpp"
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "device/host/executor.hpp"
+#include "device/host/memory_ledger.hpp"
+#include "device/host/progress.hpp"
+
+#if SHARDGPT_USE_OPENMP
+#include <omp.h>
+#endif
+
+namespace shardgpt {
+namespace {
+
+/// An event counts records: a wait takes the number issued so far and waits for that many to be reached.
+struct EventState {
+  std::uint64_t issued = 0;     // issuing thread only
+  std::uint64_t completed = 0;  // under Progress's lock
+};
+
+class HostEvent final : public Event {
+ public:
+  explicit HostEvent(Progress& progress) : progress_(progress) {}
+  void synchronize() override {
+    if (!progress_.wait(state->completed, state->issued)) {
+      progress_.rethrow_failure();
+    }
+  }
+  // Shared with queued tasks, so that an event may be destroyed while a stream still refers to it.
+  const std::shared_ptr<EventState> state = std::make_shared<EventState>();
+
+ private:
+  Progress& progress_;
+};
+
+class HostStream final : public Stream {
+ public:
+  HostStream(StreamRole role, Executor& executor, Progress& progress, HostStreamHooks* hooks)
+      : role_(role), executor_(executor), progress_(progress), hooks_(hooks), end_(progress) {}
+
+  [[nodiscard]] StreamRole role() const override { return role_; }
+
+  void wait(const Event& event, const char* what) override {
+    const auto& state = dynamic_cast<const HostEvent&>(event).state;
+    if (state->issued == 0 || (hooks_ != nullptr && !hooks_->keep_wait(role_, what))) {
+      return;
+    }
+    // A failure elsewhere ends the wait; the executor then drops what follows.
+    executor_.submit(
+        [this, state, ticket = state->issued] { (void)progress_.wait(state->completed, ticket); });
+  }
+
+  void record(Event& event) override {
+    const auto& state = dynamic_cast<HostEvent&>(event).state;
+    const std::uint64_t ticket = ++state->issued;
+    executor_.submit([this, state, ticket] { progress_.complete(state->completed, ticket); });
+  }
+
+  void synchronize() override {
+    record(end_);
+    end_.synchronize();
+  }
+
+  void submit(std::function<void()> task) {
+    if (hooks_ == nullptr) {
+      executor_.submit(std::move(task));
+      return;
+    }
+    executor_.submit([this, work = std::move(task)] {
+      hooks_->before_task(role_);
+      work();
+    });
+  }
+
+ private:
+  StreamRole role_;
+  Executor& executor_;
+  Progress& progress_;
+  HostStreamHooks* hooks_;
+  HostEvent end_;
+};
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(const HostDeviceOptions& options)
+      : threads_(options.compute_threads),
+        hooks_(options.hooks),
+        communication_(progress_, [] {}),
+        copy_(progress_, [] {}),
+        compute_(progress_, [threads = options.compute_threads] { use_threads(threads); }),
+        streams_{HostStream(StreamRole::compute, compute_, progress_, hooks_.get()),
+                 HostStream(StreamRole::gather, communication_, progress_, hooks_.get()),
+                 HostStream(StreamRole::reduce, communication_, progress_, hooks_.get()),
+                 HostStream(StreamRole::copy, copy_, progress_, hooks_.get())} {}
+
+  [[nodiscard]] DeviceKind kind() const override { return DeviceKind::cpu; }
+  [[nodiscard]] std::string description() const override {
+    return "cpu, " + std::to_string(threads_) + (threads_ == 1 ? " compute thread" : " compute threads");
+  }
+  [[nodiscard]] Stream& stream(StreamRole role) override {
+    return streams_.at(static_cast<std::size_t>(role));
+  }
+  [[nodiscard]] std::unique_ptr<Event> make_event() override {
+    return std::make_unique<HostEvent>(progress_);
+  }
+  [[nodiscard]] Buffer allocate(std::size_t bytes, const std::string& category) override {
+    return allocate_host_buffer(ledger_, bytes, category);
+  }
+  [[nodiscard]] std::vector<MemoryUse> memory_use() const override { return ledger_->table(); }
+
+  void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
+    shardgpt::submit(stream, [=] { std::memcpy(to, from, bytes); });
+  }
+  void fill_zero(void* to, std::size_t bytes, Stream& stream) override {
+    shardgpt::submit(stream, [=] { std::memset(to, 0, bytes); });
+  }
+  void cast(void* to, DType type, const float* from, std::size_t count, Stream& stream) override {
+    if (type == DType::f32) {
+      copy(to, from, count * sizeof(float), stream);
+    } else if (type == DType::bf16) {
+      shardgpt::submit(stream, [out = static_cast<bf16*>(to), from, count] {
+        for (std::size_t i = 0; i < count; ++i) {
+          out[i] = bf16(from[i]);
+        }
+      });
+    } else {
+      throw std::logic_error("cast to a type that holds no real numbers");
+    }
+  }
+  void upload(void* to, const void* host, std::size_t bytes, Stream& stream) override {
+    const auto* first = static_cast<const std::byte*>(host);
+    shardgpt::submit(stream, [to, content = std::vector<std::byte>(first, first + bytes)] {
+      std::memcpy(to, content.data(), content.size());
+    });
+  }
+  void download(void* host, const void* from, std::size_t bytes, Stream& stream) override {
+    copy(host, from, bytes, stream);
+  }
+
+ private:
+  static void use_threads([[maybe_unused]] int threads) {
+#if SHARDGPT_USE_OPENMP
+    omp_set_dynamic(0);
+    omp_set_num_threads(threads);
+#endif
+  }
+
+  int threads_;
+  std::shared_ptr<HostStreamHooks> hooks_;
+  std::shared_ptr<MemoryLedger> ledger_ = std::make_shared<MemoryLedger>();
+  Progress progress_;
+  // The executors end (in reverse order) before what their tasks refer to.
+  Executor communication_;
+  Executor copy_;
+  Executor compute_;
+  std::array<HostStream, stream_role_count> streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options) {
+  return std::make_unique<HostDevice>(options);
+}
+
+void submit(Stream& stream, std::function<void()> task) {
+  auto* host = dynamic_cast<HostStream*>(&stream);
+  if (host == nullptr) {
+    throw std::logic_error("host work submitted to a stream of another device");
+  }
+  host->submit(std::move(task));
+}
+
+}  // namespace shardgpt

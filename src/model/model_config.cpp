@@ -1,0 +1,80 @@
+#include "model/model_config.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "core/checked.hpp"
+#include "core/error.hpp"
+
+namespace shardgpt {
+namespace {
+
+struct Preset {
+  std::string_view name;
+  std::int64_t layers;
+  std::int64_t heads;
+  std::int64_t embd;
+};
+
+// Radford et al. 2019, table 2, with the head counts of the released checkpoints.
+constexpr std::array presets = {Preset{"gpt2", 12, 12, 768}, Preset{"gpt2-medium", 24, 16, 1024},
+                                Preset{"gpt2-large", 36, 20, 1280}, Preset{"gpt2-xl", 48, 25, 1600}};
+
+// Far above any GPT-2; keeps every product of sizes inside 64 bits.
+constexpr std::int64_t size_limit = std::int64_t{1} << 24;
+
+void require_size(const char* what, std::int64_t value) {
+  SHARDGPT_REQUIRE(value >= 1 && value <= size_limit, std::string("model: ") + what + " is " +
+                                                          std::to_string(value) + ", wanted 1 to " +
+                                                          std::to_string(size_limit));
+}
+
+void require_token(const char* what, std::int64_t value, std::int64_t vocab) {
+  SHARDGPT_REQUIRE(value >= 0 && value < vocab,
+                   std::string("model: ") + what + " is " + std::to_string(value) +
+                       ", wanted an id below the vocabulary size " + std::to_string(vocab));
+}
+
+}  // namespace
+
+void ModelConfig::validate() const {
+  require_size("number of layers", layers);
+  require_size("number of heads", heads);
+  require_size("embedding width", embd);
+  require_size("vocabulary size", vocab);
+  require_size("number of positions", positions);
+  SHARDGPT_REQUIRE(embd % heads == 0, "model: the embedding width " + std::to_string(embd) +
+                                          " is not divisible by the number of heads " +
+                                          std::to_string(heads));
+  SHARDGPT_REQUIRE(std::isfinite(layer_norm_epsilon) && layer_norm_epsilon > 0,
+                   "model: the layer-norm epsilon must be a positive number");
+  require_token("the begin-of-text id", bos_token, vocab);
+  require_token("the end-of-text id", eos_token, vocab);
+}
+
+std::int64_t padded_vocab(const ModelConfig& config) {
+  return round_up<std::int64_t>(config.vocab, 64);
+}
+
+std::optional<ModelConfig> model_preset(std::string_view name) {
+  for (const Preset& preset : presets) {
+    if (preset.name == name) {
+      ModelConfig config;
+      config.layers = preset.layers;
+      config.heads = preset.heads;
+      config.embd = preset.embd;
+      return config;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> model_preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets) {
+    names.emplace_back(preset.name);
+  }
+  return names;
+}
+
+}  // namespace shardgpt
