@@ -147,7 +147,7 @@ class Ops {
     Matrix in;   ///< [M, C] output of the last layer norm
     Matrix wte;  ///< [padded vocabulary, C]; the padding rows are zero and take no part in the softmax
     std::int64_t vocab = 0;
-    const std::int32_t* targets = nullptr;  ///< [M] ids, or no_target
+    const std::int32_t* targets = nullptr;  ///< [M] ids; a negative one (no_target) means no target
     StepSums* sums = nullptr;               ///< loss and targets are added to
     Matrix din;  ///< [M, C] gradient of the summed loss, overwritten; absent in evaluation
     float* dwte =
