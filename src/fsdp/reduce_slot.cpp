@@ -1,0 +1,33 @@
+#include "fsdp/reduce_slot.hpp"
+
+#include <stdexcept>
+
+namespace shardgpt {
+
+ReduceSlot::ReduceSlot(Device& device, std::size_t capacity)
+    : buffer_(device.allocate(capacity * sizeof(float), "reduce slots")),
+      written_(device.make_event()),
+      reduced_(device.make_event()) {}
+
+float* ReduceSlot::begin_write(Stream& compute) {
+  if (state_ != State::free) {
+    throw std::logic_error("write into a reduce slot in use");
+  }
+  compute.wait(*reduced_, "reduce slot free");
+  state_ = State::writing;
+  return buffer_.as<float>();
+}
+
+void ReduceSlot::reduce(float* shard, std::size_t count, bool accumulate, Collectives& collectives,
+                        Stream& compute, Stream& reduce) {
+  if (state_ != State::writing) {
+    throw std::logic_error("reduce of a slot that was not written");
+  }
+  compute.record(*written_);
+  reduce.wait(*written_, "gradients written");
+  collectives.reduce_scatter(buffer_.as<float>(), shard, count, accumulate, reduce);
+  reduce.record(*reduced_);
+  state_ = State::free;
+}
+
+}  // namespace shardgpt

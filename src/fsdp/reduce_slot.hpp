@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "device/device.hpp"
+#include "dist/collectives.hpp"
+
+namespace shardgpt {
+
+/// A buffer that takes one unit's unsharded FP32 gradient from compute and is reduce-scattered from.
+/// free -> written -> reducing -> free; any other order throws std::logic_error.
+class ReduceSlot {
+ public:
+  ReduceSlot(Device& device, std::size_t capacity);
+
+  /// `compute` waits until the slot's last reduce-scatter is done; returns where it may write then.
+  [[nodiscard]] float* begin_write(Stream& compute);
+  /// Issues the reduce-scatter to `reduce` behind what compute has written: the sum over ranks of this rank's
+  /// piece of `count` elements replaces `shard` or is added to it.
+  void reduce(float* shard, std::size_t count, bool accumulate, Collectives& collectives, Stream& compute,
+              Stream& reduce);
+
+ private:
+  enum class State { free, writing };
+
+  Buffer buffer_;
+  std::unique_ptr<Event> written_;
+  std::unique_ptr<Event> reduced_;
+  State state_ = State::free;
+};
+
+}  // namespace shardgpt
