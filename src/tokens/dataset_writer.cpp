@@ -1,0 +1,132 @@
+#include "tokens/dataset_writer.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/checked.hpp"
+#include "core/error.hpp"
+
+namespace shardgpt {
+
+namespace {
+
+/// Whether `file` is `name` + "_" + digits + `suffix`.
+bool is_shard_name(std::string_view file, std::string_view name, std::string_view suffix) {
+  if (!file.starts_with(name) || !file.ends_with(suffix) || file.size() < name.size() + suffix.size() + 2) {
+    return false;
+  }
+  const std::string_view middle = file.substr(name.size(), file.size() - name.size() - suffix.size());
+  return middle.front() == '_' && middle.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<std::string> shard_files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (std::filesystem::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    if (entry->path().extension() == ".bin") {
+      names.push_back(entry->path().filename().string());
+    }
+  }
+  SHARDGPT_REQUIRE(!failure, "cannot list " + folder.string() + ": " + failure.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+DatasetWriter::DatasetWriter(std::filesystem::path folder, std::string name, TokenType type,
+                             std::int64_t shard_tokens, Existing existing)
+    : folder_(std::move(folder)), name_(std::move(name)), type_(type), shard_tokens_(shard_tokens) {
+  SHARDGPT_REQUIRE(!name_.empty() && name_.find('/') == std::string::npos,
+                   "the set's name '" + name_ + "' must be a plain file name");
+  SHARDGPT_REQUIRE(shard_tokens_ >= 1 && shard_tokens_ <= max_shard_tokens,
+                   fmt::format("tokens per shard is {}, wanted 1 to {}", shard_tokens_, max_shard_tokens));
+  std::error_code failure;
+  std::filesystem::create_directories(folder_, failure);
+  SHARDGPT_REQUIRE(!failure && std::filesystem::is_directory(folder_),
+                   "cannot create the folder " + folder_.string() + ": " + failure.message());
+  const std::vector<std::string> old = old_shards();
+  if (existing == Existing::refuse) {
+    SHARDGPT_REQUIRE(
+        !std::filesystem::exists(folder_ / manifest_file_name),
+        folder_.string() + " already holds a finished set (dataset.json); pass --overwrite to replace it");
+    SHARDGPT_REQUIRE(old.empty(), folder_.string() + " already holds shards, " + old.front() +
+                                      " first; pass --overwrite to replace them, or another folder");
+  }
+}
+
+std::vector<std::string> DatasetWriter::old_shards() const {
+  std::set<std::string> listed;
+  if (std::filesystem::exists(folder_ / manifest_file_name)) {
+    for (const ShardRecord& shard : read_manifest(folder_).shards) {
+      listed.insert(shard.file);
+    }
+  }
+  std::vector<std::string> files = shard_files_in(folder_);
+  for (const std::string& file : files) {
+    SHARDGPT_REQUIRE(listed.contains(file) || is_shard_name(file, name_, ".bin"),
+                     (folder_ / file).string() + " belongs to no token set and stays; choose another folder");
+  }
+  return files;
+}
+
+void DatasetWriter::append(std::span<const std::int32_t> ids) {
+  while (!ids.empty()) {
+    if (shards_.size() == records_.size()) {
+      start_shard();
+    }
+    const auto space = narrow<std::size_t>(shard_tokens_ - shards_.back()->tokens());
+    const auto part = ids.first(std::min(space, ids.size()));
+    shards_.back()->append(part);
+    tokens_ += narrow<std::int64_t>(part.size());
+    ids = ids.subspan(part.size());
+    if (shards_.back()->tokens() == shard_tokens_) {
+      finish_shard();
+    }
+  }
+}
+
+void DatasetWriter::start_shard() {
+  SHARDGPT_REQUIRE(shards_.size() < 1'000'000, "more than a million shards; raise --shard-tokens");
+  const std::string file = fmt::format("{}_{:06}.bin", name_, shards_.size());
+  shards_.push_back(std::make_unique<ShardWriter>(folder_ / file, type_));
+}
+
+void DatasetWriter::finish_shard() {
+  records_.push_back(shards_.back()->finish());
+}
+
+void DatasetWriter::remove_old_set() const {
+  const std::vector<std::string> old = old_shards();
+  // The mark of completeness goes first: from here to the new dataset.json the folder is openly unfinished.
+  std::filesystem::remove(folder_ / manifest_file_name);
+  for (const std::string& file : old) {
+    std::filesystem::remove(folder_ / file);
+  }
+}
+
+DatasetManifest DatasetWriter::finish(DatasetManifest manifest) {
+  if (shards_.empty()) {
+    start_shard();
+  }
+  if (shards_.size() != records_.size()) {
+    finish_shard();
+  }
+  remove_old_set();
+  for (const auto& shard : shards_) {
+    shard->publish();
+  }
+  manifest.name = name_;
+  manifest.token_type = type_;
+  manifest.shards = records_;
+  write_manifest(folder_, manifest);
+  return manifest;
+}
+
+}  // namespace shardgpt

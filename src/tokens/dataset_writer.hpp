@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tokens/dataset_manifest.hpp"
+#include "tokens/shard_writer.hpp"
+
+namespace shardgpt {
+
+/// Writes a token stream as NAME_000000.bin, NAME_000001.bin, … and, last, dataset.json. Until `finish` all
+/// shards have temporary names, which an unfinished writer removes; an older set in the folder stays whole
+/// until then.
+class DatasetWriter {
+ public:
+  enum class Existing { refuse, replace };
+
+  /// `folder` is created where needed. Throws InputError where it holds a finished set or other shards,
+  /// unless told to replace them, and always where it holds .bin files that belong to no set.
+  DatasetWriter(std::filesystem::path folder, std::string name, TokenType type, std::int64_t shard_tokens,
+                Existing existing);
+
+  void append(std::span<const std::int32_t> ids);
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+
+  /// Publishes the set. `manifest` brings tokenizer, policy and sources; name, type and shards are filled in.
+  /// An empty stream gives one shard of zero tokens. Returns the manifest as written.
+  DatasetManifest finish(DatasetManifest manifest);
+
+ private:
+  void start_shard();
+  void finish_shard();
+  /// The shards of an older set or run in the folder; throws InputError where another .bin file is there.
+  [[nodiscard]] std::vector<std::string> old_shards() const;
+  void remove_old_set() const;
+
+  std::filesystem::path folder_;
+  std::string name_;
+  TokenType type_;
+  std::int64_t shard_tokens_;
+  std::int64_t tokens_ = 0;
+  std::vector<std::unique_ptr<ShardWriter>>
+      shards_;  ///< the last one is being written, the others are finished
+  std::vector<ShardRecord> records_;
+};
+
+/// The `.bin` files of a folder, names only, in bytewise order.
+[[nodiscard]] std::vector<std::string> shard_files_in(const std::filesystem::path& folder);
+
+}  // namespace shardgpt
