@@ -51,6 +51,11 @@ BlockActivations place_block(Carver& carver, std::int64_t tokens, std::int64_t w
 
 }  // namespace
 
+std::size_t activation_bytes(const ModelConfig& config, DType dtype, const Gpt2Limits& limits) {
+  Activations unused;
+  return place_activations(config, dtype, limits, nullptr, unused);
+}
+
 std::size_t place_activations(const ModelConfig& config, DType dtype, const Gpt2Limits& limits, void* base,
                               Activations& out) {
   Carver carver(base);

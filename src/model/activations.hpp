@@ -54,6 +54,9 @@ struct Activations {
   Matrix dqkv;       ///< [M, 3C]
 };
 
+/// Bytes that place_activations uses.
+[[nodiscard]] std::size_t activation_bytes(const ModelConfig& config, DType dtype, const Gpt2Limits& limits);
+
 /// Places all activations from `base` on, each on a 64-byte border, and returns the bytes used. With a null
 /// `base` it only computes them.
 std::size_t place_activations(const ModelConfig& config, DType dtype, const Gpt2Limits& limits, void* base,

@@ -12,8 +12,7 @@ Gpt2::Gpt2(Device& device, Ops& ops, const TensorTable& table, const Gpt2Limits&
       compute_(device.stream(StreamRole::compute)),
       table_(table),
       limits_(limits),
-      memory_(device.allocate(place_activations(table.config(), ops.dtype(), limits, nullptr, act_),
-                              "activations")) {
+      memory_(device.allocate(activation_bytes(table.config(), ops.dtype(), limits), "activations")) {
   place_activations(table.config(), ops.dtype(), limits, memory_.data(), act_);
 }
 
