@@ -1,0 +1,104 @@
+#include "checkpoint/checkpoint_info.hpp"
+
+#include <array>
+
+#include "checkpoint/checkpoint_error.hpp"
+#include "checkpoint/config_json.hpp"
+#include "checkpoint/layout.hpp"
+#include "checkpoint/tensor_records.hpp"
+#include "core/checked.hpp"
+
+namespace shardgpt {
+namespace {
+
+std::uint32_t read_checksum(const H5File& file, const char* name) {
+  return file.read_array<std::uint32_t>(name, {}).at(0);
+}
+
+void require_known_version(const H5File& file) {
+  if (!file.contains(layout::format)) {
+    throw DamagedCheckpoint(file.path(), std::string("it has no dataset ") + layout::format +
+                                             ", so shardgpt did not write it whole");
+  }
+  const std::int32_t version = file.read_array<std::int32_t>(layout::format, {}).at(0);
+  SHARDGPT_REQUIRE(version == layout::version, "checkpoint " + file.path().string() + " has layout version " +
+                                                   std::to_string(version) + ", this program reads version " +
+                                                   std::to_string(layout::version) +
+                                                   "; use the program that wrote it or a newer one");
+}
+
+nlohmann::json read_json(const H5File& file, const char* name, const char* checksum_name) {
+  const std::string text = file.read_text(name, layout::text_limit);
+  if (crc32_of(text) != read_checksum(file, checksum_name)) {
+    throw DamagedCheckpoint(file.path(), std::string("the checksum of ") + name + " is wrong");
+  }
+  return nlohmann::json::parse(text);
+}
+
+void require_unit_datasets(const H5File& file, const TensorTable& table) {
+  for (const UnitSpec& unit : table.units()) {
+    for (const StateKind kind : state_kinds) {
+      const std::string name = layout::unit_dataset(unit.name, kind);
+      const H5DatasetShape shape = file.shape_of(name);
+      if (shape.dims != std::vector{unit.elements} || !shape.is_float32 || !shape.is_contiguous) {
+        throw DamagedCheckpoint(file.path(), name + " is not " + std::to_string(unit.elements) +
+                                                 " contiguous little-endian float32 values");
+      }
+    }
+  }
+}
+
+CheckpointInfo read_open_file(const H5File& file) {
+  require_known_version(file);
+  CheckpointInfo info{config_from_json(read_json(file, layout::config, layout::config_checksum)),
+                      read_json(file, layout::state, layout::state_checksum), file.path()};
+  const TensorTable table(info.config);
+  check_tensor_records(file, table, read_checksum(file, layout::table_checksum));
+  require_unit_datasets(file, table);
+  (void)read_tensor_checksums(file, table);
+  return info;
+}
+
+}  // namespace
+
+CheckpointInfo read_checkpoint_info(const std::filesystem::path& path) {
+  try {
+    return read_open_file(H5File::open(path, H5File::Access::read));
+  } catch (const H5Error& error) {
+    if (error.cause() != H5Error::Cause::content) {
+      throw;
+    }
+    throw DamagedCheckpoint(path, error.what());
+  } catch (const nlohmann::json::exception& error) {
+    throw DamagedCheckpoint(path, error.what());
+  } catch (const std::overflow_error& error) {
+    throw DamagedCheckpoint(path, error.what());
+  }
+}
+
+TensorChecksums read_tensor_checksums(const H5File& file, const TensorTable& table) {
+  const std::array dims = {static_cast<std::int64_t>(table.tensors().size())};
+  TensorChecksums checksums(table.tensors().size());
+  for (const StateKind kind : state_kinds) {
+    const auto values = file.read_array<std::uint32_t>(layout::kind_checksums(kind), dims);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      checksums[i][static_cast<std::size_t>(kind)] = values[i];
+    }
+  }
+  return checksums;
+}
+
+std::string checksum_difference(const TensorTable& table, const TensorChecksums& found,
+                                const TensorChecksums& stored, std::size_t kinds) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+      if (found[i][kind] != stored[i][kind]) {
+        return "the checksum of " + std::string(state_kind_name(state_kinds[kind])) + " of " +
+               table.tensors()[i].name + " is wrong";
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace shardgpt

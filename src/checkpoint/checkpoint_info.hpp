@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/checksums.hpp"
+#include "h5/h5_file.hpp"
+#include "model/model_config.hpp"
+
+namespace shardgpt {
+
+/// What a checkpoint says of itself.
+struct CheckpointInfo {
+  ModelConfig config;
+  nlohmann::json state;  ///< what the writer handed over: step, counters, seeds, data position, schedule
+  std::filesystem::path path;
+};
+
+/// Reads and checks everything but the tensors' values: layout version, both JSON texts and the table against
+/// their checksums, the shape of every dataset. Local, cheap, plain POSIX reads. Throws DamagedCheckpoint,
+/// InputError (unknown layout version), H5Error (locked, or the system refuses).
+[[nodiscard]] CheckpointInfo read_checkpoint_info(const std::filesystem::path& path);
+
+/// The stored checksums of every tensor.
+[[nodiscard]] TensorChecksums read_tensor_checksums(const H5File& file, const TensorTable& table);
+
+/// The difference that makes a load fail: names the first tensor and kind whose checksums differ; empty where
+/// none does. `kinds` is how many of state_kinds were read.
+[[nodiscard]] std::string checksum_difference(const TensorTable& table, const TensorChecksums& found,
+                                              const TensorChecksums& stored, std::size_t kinds);
+
+}  // namespace shardgpt

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace shardgpt {
+
+/// RUN/checkpoints/step_00001000.h5. Every function here is local: one rank calls it for all.
+[[nodiscard]] std::filesystem::path checkpoint_path(const std::filesystem::path& run_dir, std::int64_t step);
+
+/// The checkpoints under their final names, in the order of their steps: the newest is last. An absent folder
+/// has none.
+[[nodiscard]] std::vector<std::filesystem::path> complete_checkpoints(const std::filesystem::path& run_dir);
+
+/// The step in a checkpoint's name. `path` must come from checkpoint_path or complete_checkpoints.
+[[nodiscard]] std::int64_t step_of(const std::filesystem::path& path);
+
+/// Damaged files that were set aside.
+[[nodiscard]] std::vector<std::filesystem::path> damaged_checkpoints(const std::filesystem::path& run_dir);
+
+/// Removes what interrupted saves left. Only for the holder of the run's lock.
+void remove_stale_temporaries(const std::filesystem::path& run_dir);
+
+/// Removes all but the newest `keep` checkpoints; keep 0 keeps all. Removes nothing where none of those kept
+/// can be read, so the last good one stays.
+void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep);
+
+/// Renames a damaged checkpoint to NAME.damaged (or .damaged.2, ...) and returns the new name.
+std::filesystem::path set_damaged_aside(const std::filesystem::path& path);
+
+}  // namespace shardgpt

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/unit_pieces.hpp"
+#include "dist/mpi/mpi_session.hpp"
+#include "model/tensor_table.hpp"
+
+namespace shardgpt {
+
+struct SaveOptions {
+  bool verify_after_write = true;  ///< read everything back and compare it before the file gets its name
+  std::int64_t max_piece_bytes = std::int64_t{1} << 30;  ///< most bytes a rank moves in one HDF5 call
+  /// Called on every rank after each stage: "planned", "created", "written", "verified", "synced". What it
+  /// throws ends the save on all ranks. For tests.
+  std::function<void(std::string_view stage)> on_stage;
+};
+
+/// Writes a checkpoint to `final_path` from the pieces of all ranks, which together must cover every unit
+/// exactly once. Collective over `comm`; blocking: the spans are read until it returns. The file appears
+/// under its name only when it is complete and durable; an earlier file of that name is replaced then. Where
+/// any rank fails every rank throws the same error and nothing is left. `state` is taken from rank 0.
+void save_checkpoint(const MpiComm& comm, const std::filesystem::path& final_path, const TensorTable& table,
+                     const nlohmann::json& state, std::span<const UnitPiece> pieces,
+                     const SaveOptions& options = {});
+
+}  // namespace shardgpt
