@@ -1,0 +1,58 @@
+#include <exception>
+#include <iostream>
+
+#include "core/log.hpp"
+#include "dist/mpi/mpi_session.hpp"
+#include "train/stop_signal.hpp"
+#include "train/train_options.hpp"
+#include "train/training_run.hpp"
+
+namespace {
+
+using namespace shardgpt;
+
+/// InputError is thrown by all ranks together: one says it, and all leave.
+int run(const TrainConfig& config, const MpiSession& session) {
+  const int rank = session.world().rank();
+  try {
+    return run_training(config, session);
+  } catch (const InputError& error) {
+    if (rank == 0) {
+      log_error(error.what());
+    }
+    return exit_bad_input;
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    MpiSession::abort(exit_error);  // peers may sit in a collective; returning would hang them
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_log_prefix("shardgpt-train");
+  const ParseResult parsed = parse_train_options(argc, argv);  // no MPI yet: --help needs no launcher
+  if (!parsed.text.empty()) {
+    std::cout << parsed.text;
+    return exit_done;
+  }
+  catch_stop_signals();
+  try {
+    const MpiSession session(argc, argv);
+    set_log_prefix("shardgpt-train rank " + std::to_string(session.world().rank()));
+    try {
+      run_phase(session.world(), [&] { SHARDGPT_REQUIRE(parsed.error.empty(), parsed.error); });
+    } catch (const InputError& error) {
+      if (session.world().rank() == 0) {
+        log_error(error.what());
+      }
+      return exit_bad_input;
+    }
+    const int code = run(parsed.config, session);
+    session.world().barrier();  // a rank that leaves early may take the others with it
+    return code;
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    return exit_error;
+  }
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "model/tensor_table.hpp"
+#include "train/train_config.hpp"
+
+namespace shardgpt {
+
+/// What a run will do and need, computed without doing it; the same figures that the run itself uses.
+struct TrainingPlan {
+  int ranks = 1;
+  DType dtype = DType::bf16;
+  std::int64_t micro_batch = 0;
+  std::int64_t micro_batches = 0;                 ///< per rank and step
+  std::optional<std::int64_t> windows_per_epoch;  ///< unknown without data
+  std::optional<std::int64_t> steps;              ///< of the whole run; unknown for --epochs without data
+  struct Memory {
+    std::string category;
+    std::size_t bytes = 0;
+  };
+  std::vector<Memory> memory;  ///< of the rank with the most, on its device
+  std::size_t checkpoint_bytes = 0;
+  double flops_per_token = 0;  ///< forward and backward
+};
+
+/// Sequences per rank and micro-batch: as given, or what a rank has, at most 4.
+[[nodiscard]] std::int64_t choose_micro_batch(const DataOptions& data, int ranks);
+
+/// 6 P + 6 L C T: floating-point operations per token, forward and backward, causal attention counted as
+/// half.
+[[nodiscard]] double flops_per_token(const TensorTable& table, std::int64_t seq_len);
+
+/// `windows_per_epoch` is unknown where there is no data.
+[[nodiscard]] TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks,
+                                     DType dtype, std::optional<std::int64_t> windows_per_epoch);
+
+/// The plan as a text of several lines.
+[[nodiscard]] std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config,
+                                        const TensorTable& table);
+
+/// "1.50 GiB".
+[[nodiscard]] std::string format_bytes(std::size_t bytes);
+
+}  // namespace shardgpt

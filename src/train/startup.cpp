@@ -1,0 +1,164 @@
+#include "train/startup.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include <sched.h>
+
+#include "checkpoint/config_json.hpp"
+#include "checkpoint/info_exchange.hpp"
+#include "checkpoint/resume.hpp"
+#include "checkpoint/run_folder.hpp"
+#include "core/error.hpp"
+#include "train/run_data.hpp"
+#include "train/train_options.hpp"
+
+namespace shardgpt {
+namespace {
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+/// A hash of the cores this process may use, to see whether ranks of a node share them.
+std::uint64_t core_mask_hash() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::uint64_t hash = 1469598103934665603U;  // FNV-1a
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+      hash = (hash ^ static_cast<std::uint64_t>(CPU_ISSET(core, &set) != 0)) * 1099511628211U;
+    }
+  }
+  return hash;
+}
+
+/// The variables by which a launcher hands GPUs to a job.
+std::string gpus_given_by() {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0' && std::string(value) != "NoDevFiles" &&
+        std::string(value) != "-1") {
+      return std::string(name) + "=" + value;
+    }
+  }
+  return {};
+}
+
+void require_same_model(const ModelConfig& found, const TrainConfig& config, const std::string& where) {
+  if (!config.model.given()) {
+    return;
+  }
+  ModelOptions options = config.model;
+  if (options.vocab == 0) {
+    options.vocab = found.vocab;
+  }
+  if (options.positions == 0 && options.preset.empty()) {
+    options.positions = found.positions;
+  }
+  const std::string difference = config_difference(found, model_from_options(options, 0));
+  SHARDGPT_REQUIRE(difference.empty(), "the options name another model than " + where + ": " + difference +
+                                           ". Leave the model options out, or use another --run-dir");
+}
+
+std::filesystem::path newest_in(const MpiComm& comm, const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) {
+    return path;
+  }
+  SHARDGPT_REQUIRE(
+      !std::filesystem::exists(path / "config.json"),
+      "--init-from " + path.string() +
+          " is a Hugging Face folder: make a checkpoint of it first with 'shardgpt-convert from-hf " +
+          path.string() + " --output FILE.h5'");
+  const auto candidates = find_resumable(comm, path);
+  SHARDGPT_REQUIRE(!candidates.empty(), "--init-from " + path.string() + " holds no complete checkpoint");
+  return candidates.front();
+}
+
+}  // namespace
+
+void require_same_options(const MpiComm& comm, const TrainConfig& config) {
+  const std::string mine = options_to_json(config).dump();
+  const auto first = nlohmann::json::parse(comm.broadcast(mine, 0));
+  run_phase(comm, [&] {
+    const nlohmann::json own = options_to_json(config);
+    for (const auto& [name, value] : own.items()) {
+      SHARDGPT_REQUIRE(first[name] == value, "rank " + std::to_string(comm.rank()) + " was started with --" +
+                                                 name + " " + value.dump() + ", rank 0 with " +
+                                                 first[name].dump() +
+                                                 ": all ranks need the same options and configuration file");
+    }
+  });
+}
+
+void require_device(const MpiComm& comm, const DeviceOptions& options) {
+  run_phase(comm, [&] {
+    SHARDGPT_REQUIRE(options.device != "cuda",
+                     "--device cuda: this build has no CUDA. Use --device cpu, or a build "
+                     "with the preset cuda-release");
+    const std::string gpus = options.device == "auto" ? gpus_given_by() : std::string();
+    SHARDGPT_REQUIRE(gpus.empty(), "the job was given GPUs (" + gpus +
+                                       ") and this build has no CUDA: say --device cpu to leave them unused");
+    SHARDGPT_REQUIRE(!options.cpu_offload, "--cpu-offload has a meaning on CUDA devices only");
+  });
+}
+
+int choose_threads(const MpiComm& comm, const DeviceOptions& options) {
+  const MpiComm node = comm.split_by_node();
+  const std::vector<std::uint64_t> masks = node.all_gather(core_mask_hash());
+  if (options.threads > 0) {
+    return static_cast<int>(options.threads);
+  }
+  if (const char* given = std::getenv("OMP_NUM_THREADS"); given != nullptr && std::atoi(given) > 0) {
+    return std::atoi(given);
+  }
+  const auto sharing = std::ranges::count(masks, core_mask_hash());
+  return std::max(1, allowed_cores() / static_cast<int>(std::max<std::ptrdiff_t>(1, sharing)));
+}
+
+DType dtype_from_options(const DeviceOptions& options) {
+  return options.precision == "fp32" ? DType::f32 : DType::bf16;
+}
+
+std::unique_ptr<Ops> make_ops(Device& device, const DeviceOptions& options, const OpsLimits& limits) {
+  // ThreadSanitizer cannot see inside oneDNN.
+  const bool reference =
+      options.kernels == "reference" || (options.kernels == "auto" && SHARDGPT_THREAD_SANITIZER);
+  const DType dtype = dtype_from_options(options);
+  (void)reference;
+  return make_reference_ops(device, dtype, limits);
+}
+
+ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {
+  ModelOrigin origin;
+  const std::filesystem::path run_dir = config.run.run_dir;
+  if (config.run.resume == "auto" && !config.run.run_dir.empty()) {
+    origin.resume = newest_checkpoint_info(comm, run_dir);
+  } else if (config.run.resume != "auto" && config.run.resume != "never") {
+    origin.resume = read_checkpoint_info(comm, config.run.resume);
+  }
+  if (origin.resume) {
+    origin.model = origin.resume->config;
+    require_same_model(origin.model, config, origin.resume->path.string());
+    return origin;
+  }
+  if (!config.model.init_from.empty()) {
+    origin.init = read_checkpoint_info(comm, newest_in(comm, config.model.init_from));
+    origin.model = origin.init->config;
+    require_same_model(origin.model, config, origin.init->path.string());
+    return origin;
+  }
+  const DatasetVocabulary vocabulary = read_dataset_vocabulary(comm, config.data.data);
+  origin.model = model_from_options(config.model, vocabulary.size);
+  if (vocabulary.end_of_text_id && *vocabulary.end_of_text_id < origin.model.vocab) {
+    origin.model.eos_token = *vocabulary.end_of_text_id;
+    origin.model.bos_token = *vocabulary.end_of_text_id;
+  }
+  return origin;
+}
+
+}  // namespace shardgpt

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/model_config.hpp"
+#include "optim/adamw.hpp"
+#include "optim/schedule.hpp"
+
+namespace shardgpt {
+
+/// Which model: a preset's name, or sizes of its own; 0 means "not given".
+struct ModelOptions {
+  std::string preset;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t embd = 0;
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;
+  std::string init_from;  ///< checkpoint whose weights training starts from
+
+  /// Whether any size or preset was given.
+  [[nodiscard]] bool given() const;
+};
+
+struct DataOptions {
+  std::string data;      ///< folder, shard or glob
+  std::string val_data;  ///< the same, or empty: no validation
+  std::int64_t seq_len = 1024;
+  std::int64_t global_batch = 8;
+  std::int64_t micro_batch = 0;  ///< 0: what is left per rank, at most 4
+  std::int64_t steps = 0;
+  std::int64_t epochs = 0;
+  std::string order = "shuffled";
+  std::int64_t seed = 1337;
+};
+
+struct OptimizerOptions {
+  double lr = 3e-4;
+  double min_lr = 0;
+  std::int64_t warmup_steps = 0;
+  std::string schedule = "cosine";
+  std::int64_t decay_steps = 0;
+  AdamWOptions adamw;
+  bool decay_all = false;
+  double clip = 1.0;
+  std::string on_nonfinite = "skip";
+};
+
+struct DeviceOptions {
+  std::string device = "auto";
+  std::string precision = "bf16";
+  std::string kernels = "auto";
+  std::int64_t threads = 0;  ///< compute threads per rank; 0: this rank's share of the node's cores
+  std::int64_t unshard_slots = 2;
+  bool cpu_offload = false;
+  std::int64_t peer_timeout = 600;  ///< seconds
+};
+
+struct RunOptions {
+  std::string run_dir;
+  std::string resume = "auto";
+  bool discard_run = false;
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end and on a stop only
+  std::int64_t keep = 3;              ///< checkpoints kept; 0: all
+  std::int64_t val_every = 0;         ///< steps; 0: at the end only
+  std::int64_t val_windows = 0;       ///< windows of the validation set that are read; 0: all
+  std::int64_t log_every = 10;
+  std::int64_t max_seconds = 0;
+  std::int64_t max_steps_this_run = 0;
+  double peak_tflops = 0;  ///< per rank, for MFU; 0: unknown
+  bool dry_run = false;
+  std::int64_t plan_ranks = 0;  ///< ranks that --dry-run plans for; 0: those it runs on
+};
+
+/// Everything that the command line or a configuration file can say.
+struct TrainConfig {
+  ModelOptions model;
+  DataOptions data;
+  OptimizerOptions optimizer;
+  DeviceOptions device;
+  RunOptions run;
+
+  /// Throws InputError naming the option: what can be judged without data, model or peers.
+  void validate() const;
+};
+
+/// The model that `options` describe. `dataset_vocab` is used where no vocabulary size was given (0:
+/// unknown). The result is valid. Throws InputError.
+[[nodiscard]] ModelConfig model_from_options(const ModelOptions& options, std::int64_t dataset_vocab);
+
+/// The schedule over `total_steps`.
+[[nodiscard]] LearningRateSchedule schedule_from_options(const OptimizerOptions& options,
+                                                         std::int64_t total_steps);
+
+}  // namespace shardgpt
