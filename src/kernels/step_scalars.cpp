@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace shardgpt {
 
@@ -21,6 +22,10 @@ void update_step_scalars(const StepSums& reduced, double clip, StepScalars& scal
     scalars.grad_scale = 0;
     ++scalars.skipped_total;
   }
+}
+
+void add_norm_parts(const double* parts, std::int64_t count, StepSums& sums) {
+  sums.grad_norm_squared = std::accumulate(parts, parts + count, 0.0);
 }
 
 }  // namespace shardgpt

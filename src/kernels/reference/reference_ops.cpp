@@ -110,12 +110,7 @@ class ReferenceOps final : public Ops {
     submit(stream, [=] { *out = reference::dot(values, values, count); });
   }
   void sum_norms(Stream& stream, const double* parts, std::int64_t count, StepSums* sums) override {
-    submit(stream, [=] {
-      sums->grad_norm_squared = 0;
-      for (std::int64_t i = 0; i < count; ++i) {
-        sums->grad_norm_squared += parts[i];
-      }
-    });
+    submit(stream, [=] { add_norm_parts(parts, count, *sums); });
   }
   void finish_step(Stream& stream, const StepSums* reduced, double clip, StepScalars* scalars) override {
     submit(stream, [=] { update_step_scalars(*reduced, clip, *scalars); });

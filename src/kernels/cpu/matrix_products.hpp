@@ -1,0 +1,61 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+
+#include "core/dtype.hpp"
+#include "device/device.hpp"
+#include "kernels/cpu/vector/vector_kernels.hpp"
+
+namespace shardgpt::cpu {
+
+/// How a factor of a product lies in memory: as it enters the product, row-major, or as its transpose.
+enum class Stored { plain, transposed };
+
+/// One kind of product c[rows, cols] = a[rows, inner] * b[inner, cols] (+ bias[cols]) (+ c). a, b and bias
+/// have the type `in`.
+struct ProductKind {
+  std::int64_t rows = 0;
+  std::int64_t inner = 0;
+  std::int64_t cols = 0;
+  Stored a = Stored::plain;
+  Stored b = Stored::plain;
+  DType in = DType::f32;
+  DType out = DType::f32;
+  bool bias = false;
+  bool accumulate = false;
+  auto operator<=>(const ProductKind&) const = default;
+};
+
+/// Where bf16 products run.
+enum class Bf16Products { native, through_float };
+
+/// Whether oneDNN multiplies bf16 on this machine with instructions made for it.
+[[nodiscard]] bool has_native_bf16_products();
+
+/// oneDNN matrix products, one primitive for each kind that was ever asked for. Use on the compute thread.
+class MatrixProducts {
+ public:
+  /// Elements of the largest operands, for the float copies of `through_float`.
+  struct Limits {
+    std::int64_t largest_a = 0;
+    std::int64_t largest_b = 0;
+    std::int64_t largest_c = 0;
+    std::int64_t largest_bias = 0;
+  };
+  MatrixProducts(Device& device, const VectorKernels& vector, Bf16Products bf16_products,
+                 const Limits& limits);
+  ~MatrixProducts();
+  MatrixProducts(const MatrixProducts&) = delete;
+  MatrixProducts& operator=(const MatrixProducts&) = delete;
+
+  /// Nothing is done where rows or cols is 0; `inner` must not be 0.
+  void multiply(const ProductKind& kind, const void* a, const void* b, const void* bias, void* c);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shardgpt::cpu

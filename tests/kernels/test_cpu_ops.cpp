@@ -1,0 +1,84 @@
+// The CPU operations against the reference, on every instruction set of this machine.
+#include <boost/test/unit_test.hpp>
+
+#include "op_cases.hpp"
+
+namespace shardgpt::test {
+namespace {
+
+const std::vector<CaseSizes>& all_sizes() {
+  static const std::vector<CaseSizes> sizes{{{1, 37}, 48, 3, 503, 512}, {{3, 37}, 48, 4, 503, 512},
+                                            {{1, 1}, 48, 4, 503, 512},  {{0, 37}, 48, 3, 503, 512},
+                                            {{2, 200}, 40, 2, 61, 64},  {{1, 70}, 200, 2, 503, 512},
+                                            {{1, 64}, 64, 1, 64, 64}};
+  return sizes;
+}
+
+/// Largest relative difference to the reference: float sums differ in order, bf16 results in a rounding that
+/// may go either way, and what bf16 rounds inside (probabilities, logit gradients) reaches the wide results
+/// too.
+double tolerance(DType dtype, bool wide) {
+  return dtype == DType::f32 ? 2e-6 : wide ? 4e-3 : 8e-3;
+}
+
+void compare(const NamedCase& op, const CaseSizes& sizes, const Implementation& tested,
+             const Implementation& wanted) {
+  const auto actual = op.run(tested, sizes);
+  const auto expected = op.run(wanted, sizes);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = relative_difference(actual[i].values, expected[i].values);
+    BOOST_TEST(difference <= tolerance(wanted.ops->dtype(), expected[i].wide),
+               tested.name << ' ' << dtype_name(wanted.ops->dtype()) << ' ' << op.name << ' '
+                           << expected[i].name << " at [" << sizes.shape.rows << ", " << sizes.shape.seq_len
+                           << "]: " << difference);
+  }
+}
+
+void agree_with_reference(DType dtype) {
+  const Implementation reference = make_reference(dtype);
+  for (const cpu::CpuOptions& options : all_cpu_options()) {
+    for (const CaseSizes& sizes : all_sizes()) {
+      const Implementation tested = make_cpu(dtype, sizes.limits(), 2, options);
+      for (const NamedCase& op : op_cases()) {
+        compare(op, sizes, tested, reference);
+      }
+    }
+  }
+}
+
+void repeat_bit_for_bit(DType dtype) {
+  const Implementation reference = make_reference(dtype);
+  for (const int threads : {1, 2, 3}) {
+    const CaseSizes sizes{{3, 37}, 48, 4, 503, 512};
+    const Implementation once = make_cpu(dtype, sizes.limits(), threads);
+    const Implementation again = make_cpu(dtype, sizes.limits(), threads);
+    for (const NamedCase& op : op_cases()) {
+      compare(op, sizes, once, reference);
+      const auto first = op.run(once, sizes);
+      const auto second = op.run(again, sizes);
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        BOOST_TEST((first[i].values == second[i].values), op.name << ' ' << first[i].name);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE(cpu_ops)
+
+BOOST_AUTO_TEST_CASE(agrees_with_reference_f32) {
+  agree_with_reference(DType::f32);
+}
+BOOST_AUTO_TEST_CASE(agrees_with_reference_bf16) {
+  agree_with_reference(DType::bf16);
+}
+BOOST_AUTO_TEST_CASE(repeats_bit_for_bit_f32) {
+  repeat_bit_for_bit(DType::f32);
+}
+BOOST_AUTO_TEST_CASE(repeats_bit_for_bit_bf16) {
+  repeat_bit_for_bit(DType::bf16);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace shardgpt::test
