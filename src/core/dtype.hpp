@@ -10,7 +10,9 @@ namespace shardgpt {
 /// Element types of device buffers.
 enum class DType { f32, bf16, i32 };
 
-[[nodiscard]] constexpr std::size_t dtype_bytes(DType type) { return type == DType::bf16 ? 2 : 4; }
+[[nodiscard]] constexpr std::size_t dtype_bytes(DType type) {
+  return type == DType::bf16 ? 2 : 4;
+}
 [[nodiscard]] constexpr std::string_view dtype_name(DType type) {
   return type == DType::bf16 ? "bf16" : type == DType::f32 ? "f32" : "i32";
 }

@@ -32,20 +32,20 @@ class InputError : public Error {
 }  // namespace shardgpt
 
 /// Always checked; for input. `message` is evaluated only on failure.
-#define SHARDGPT_REQUIRE(condition, message) \
-  do {                                       \
-    if (!(condition)) {                      \
+#define SHARDGPT_REQUIRE(condition, message)  \
+  do {                                        \
+    if (!(condition)) {                       \
       ::shardgpt::throw_input_error(message); \
-    }                                        \
+    }                                         \
   } while (false)
 
 /// Checked where SHARDGPT_DEBUG_CHECKS is on; for errors of the caller. Throws std::logic_error.
 #if SHARDGPT_DEBUG_CHECKS
-#define SHARDGPT_EXPECT(condition)                                                   \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      ::shardgpt::throw_expectation_failed(#condition, __FILE__, __LINE__);          \
-    }                                                                                \
+#define SHARDGPT_EXPECT(condition)                                          \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      ::shardgpt::throw_expectation_failed(#condition, __FILE__, __LINE__); \
+    }                                                                       \
   } while (false)
 #else
 #define SHARDGPT_EXPECT(condition) \

@@ -16,8 +16,14 @@ void set_log_level(LogLevel level);
 /// Writes one line to standard error, whole, from any thread.
 void log_message(LogLevel level, std::string_view text);
 
-inline void log_info(std::string_view text) { log_message(LogLevel::info, text); }
-inline void log_warning(std::string_view text) { log_message(LogLevel::warning, text); }
-inline void log_error(std::string_view text) { log_message(LogLevel::error, text); }
+inline void log_info(std::string_view text) {
+  log_message(LogLevel::info, text);
+}
+inline void log_warning(std::string_view text) {
+  log_message(LogLevel::warning, text);
+}
+inline void log_error(std::string_view text) {
+  log_message(LogLevel::error, text);
+}
 
 }  // namespace shardgpt

@@ -13,7 +13,8 @@ namespace shardgpt {
 /// What a stream of random numbers is for; part of the counter, so that purposes never share numbers.
 enum class RandomPurpose : std::uint32_t { weight_init = 1, data_order = 2, sampling = 3, test = 4 };
 
-/// Random numbers addressed by (seed, purpose, stream, element): nothing to save, the same for any rank count.
+/// Random numbers addressed by (seed, purpose, stream, element): nothing to save, the same for any rank
+/// count.
 class RandomStream {
  public:
   /// `stream` is a tensor index, a step or an epoch.

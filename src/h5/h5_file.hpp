@@ -14,9 +14,9 @@ namespace shardgpt {
 /// How HDF5 stores a dataset of numbers.
 struct H5DatasetShape {
   std::vector<std::int64_t> dims;
-  bool is_float32 = false;     ///< IEEE binary32, little-endian
-  bool is_contiguous = false;  ///< one run of bytes in the file
-  std::int64_t file_offset = -1;   ///< first byte in the file, where contiguous
+  bool is_float32 = false;        ///< IEEE binary32, little-endian
+  bool is_contiguous = false;     ///< one run of bytes in the file
+  std::int64_t file_offset = -1;  ///< first byte in the file, where contiguous
   std::int64_t stored_bytes = 0;
 };
 

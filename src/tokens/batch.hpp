@@ -20,8 +20,8 @@ struct Batch {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// This rank's rows of batch `step` (0-based). A pure function of `step`; callers usually ask in rising order,
-  /// and an implementation may prefetch on that guess. Throws Error where the data cannot be read.
+  /// This rank's rows of batch `step` (0-based). A pure function of `step`; callers usually ask in rising
+  /// order, and an implementation may prefetch on that guess. Throws Error where the data cannot be read.
   [[nodiscard]] virtual Batch batch(std::int64_t step) = 0;
 };
 

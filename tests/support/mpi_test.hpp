@@ -12,9 +12,9 @@ namespace shardgpt::test {
 }  // namespace shardgpt::test
 
 /// A check on which all ranks agree: where it fails on one, all leave the test case together.
-#define REQUIRE_ON_ALL_RANKS(condition)                                                                  \
-  do {                                                                                                   \
-    const bool here_ = static_cast<bool>(condition);                                                     \
-    BOOST_TEST(here_, "this rank: " #condition);                                                         \
-    BOOST_TEST_REQUIRE(::shardgpt::test::session().world().all(here_), "some rank: " #condition);        \
+#define REQUIRE_ON_ALL_RANKS(condition)                                                           \
+  do {                                                                                            \
+    const bool here_ = static_cast<bool>(condition);                                              \
+    BOOST_TEST(here_, "this rank: " #condition);                                                  \
+    BOOST_TEST_REQUIRE(::shardgpt::test::session().world().all(here_), "some rank: " #condition); \
   } while (false)

@@ -13,7 +13,8 @@
 
 namespace shardgpt::test {
 
-/// Tensors of a safetensors file by name, as double (F32 and F64 files of the tests' own; no checks to speak of).
+/// Tensors of a safetensors file by name, as double (F32 and F64 files of the tests' own; no checks to speak
+/// of).
 using NamedTensors = std::map<std::string, std::vector<double>>;
 [[nodiscard]] NamedTensors read_tensors(const std::filesystem::path& path);
 
