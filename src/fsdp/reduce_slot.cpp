@@ -5,15 +5,17 @@
 namespace shardgpt {
 
 ReduceSlot::ReduceSlot(Device& device, std::size_t capacity)
-    : buffer_(device.allocate(capacity * sizeof(float), "reduce slots")),
+    : device_(device),
+      buffer_(device.allocate(capacity * sizeof(float), "reduce slots")),
       written_(device.make_event()),
       reduced_(device.make_event()) {}
 
-float* ReduceSlot::begin_write(Stream& compute) {
+float* ReduceSlot::begin_write(std::size_t elements, std::size_t padded, Stream& compute) {
   if (state_ != State::free) {
     throw std::logic_error("write into a reduce slot in use");
   }
   compute.wait(*reduced_, "reduce slot free");
+  device_.fill_zero(buffer_.as<float>() + elements, (padded - elements) * sizeof(float), compute);
   state_ = State::writing;
   return buffer_.as<float>();
 }

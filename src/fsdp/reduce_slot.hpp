@@ -14,8 +14,9 @@ class ReduceSlot {
  public:
   ReduceSlot(Device& device, std::size_t capacity);
 
-  /// `compute` waits until the slot's last reduce-scatter is done; returns where it may write then.
-  [[nodiscard]] float* begin_write(Stream& compute);
+  /// `compute` waits until the slot's last reduce-scatter is done; returns where it may write `elements`
+  /// then. What lies behind them up to `padded` is zeroed: another unit may have been there.
+  [[nodiscard]] float* begin_write(std::size_t elements, std::size_t padded, Stream& compute);
   /// Issues the reduce-scatter to `reduce` behind what compute has written: the sum over ranks of this rank's
   /// piece of `count` elements replaces `shard` or is added to it.
   void reduce(float* shard, std::size_t count, bool accumulate, Collectives& collectives, Stream& compute,
@@ -24,6 +25,7 @@ class ReduceSlot {
  private:
   enum class State { free, writing };
 
+  Device& device_;
   Buffer buffer_;
   std::unique_ptr<Event> written_;
   std::unique_ptr<Event> reduced_;

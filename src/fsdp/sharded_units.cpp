@@ -106,7 +106,9 @@ void ShardedUnits::backward(const BackwardBody& body) {
     }
     ReduceSlot& slot =
         reduce_slots_[std::exchange(next_reduce_slot_, (next_reduce_slot_ + 1) % reduce_slot_count)];
-    body(block, lease.params(), slot.begin_write(compute_));
+    const UnitPlan& plan = plan_[index(block + 1)];
+    body(block, lease.params(),
+         slot.begin_write(index(plan.elements), index(plan.padded(ranks())), compute_));
     lease.release();
     slot.reduce(grad(block + 1), piece(block + 1), micro_batches_ > 0, collectives_, compute_, reduce_);
   }

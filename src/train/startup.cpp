@@ -129,8 +129,7 @@ std::unique_ptr<Ops> make_ops(Device& device, const DeviceOptions& options, cons
   const bool reference =
       options.kernels == "reference" || (options.kernels == "auto" && SHARDGPT_THREAD_SANITIZER);
   const DType dtype = dtype_from_options(options);
-  (void)reference;
-  return make_reference_ops(device, dtype, limits);
+  return reference ? make_reference_ops(device, dtype, limits) : make_cpu_ops(device, dtype, limits);
 }
 
 ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {

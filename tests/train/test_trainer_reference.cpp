@@ -32,7 +32,8 @@ struct RunErrors {
 };
 
 /// Runs all steps of the reference's AdamW run; `after_step` may change weights.
-RunErrors run(CaseTrainer& trainer, const std::function<void()>& after_step = [] {}) {
+RunErrors run(
+    CaseTrainer& trainer, const std::function<void()>& after_step = [] {}) {
   RunErrors errors;
   for (const auto& wanted : tiny_a().expected["adamw"]["run"]) {
     const std::int64_t step = wanted["step"];
@@ -78,7 +79,8 @@ void print(const std::string& what, const Largest& error) {
   }
 }
 
-const std::vector<std::pair<std::string, MakeOps>> implementations = {{"reference", &make_reference_ops}};
+const std::vector<std::pair<std::string, MakeOps>> implementations = {{"reference", &make_reference_ops},
+                                                                      {"cpu", &make_cpu_ops}};
 
 }  // namespace
 
@@ -111,7 +113,8 @@ BOOST_AUTO_TEST_CASE(fp32_equals_the_reference_to_rounding) {
         for (const auto& [tensor, wanted] : tiny_a().final_weights) {
           if (tensor.ends_with("c_attn.bias")) {
             keys.take(relative_difference(key_third(found.at(tensor)), key_third(wanted)), tensor);
-            weight.take(relative_difference(without_key_third(found.at(tensor)), without_key_third(wanted)), tensor);
+            weight.take(relative_difference(without_key_third(found.at(tensor)), without_key_third(wanted)),
+                        tensor);
           } else {
             weight.take(relative_difference(found.at(tensor), wanted), tensor);
           }
