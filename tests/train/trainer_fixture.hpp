@@ -10,20 +10,24 @@
 
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
+#include "optim/schedule.hpp"
 #include "tests/support/mpi_test.hpp"
 #include "tests/support/reference_case.hpp"
-#include "optim/schedule.hpp"
 #include "train/trainer.hpp"
 
 namespace shardgpt::test {
 
 using MakeOps = std::function<std::unique_ptr<Ops>(Device&, DType, const OpsLimits&)>;
 
+/// Puts something around the collectives of a trainer.
+using WrapCollectives = std::function<std::unique_ptr<Collectives>(std::unique_ptr<Collectives>)>;
+
 /// A trainer of a reference case on all ranks of the session, its weights loaded.
 class CaseTrainer {
  public:
   CaseTrainer(const ReferenceCase& reference, const MakeOps& make_ops, DType dtype, std::int64_t micro_batch,
-              std::shared_ptr<HostStreamHooks> hooks = nullptr, int unshard_slots = 2)
+              std::shared_ptr<HostStreamHooks> hooks = nullptr, int unshard_slots = 2,
+              const WrapCollectives& wrap = nullptr)
       : reference_(reference),
         world_(session().world()),
         table_(reference.config),
@@ -35,6 +39,9 @@ class CaseTrainer {
                        .heads = reference.config.heads,
                        .padded_vocab = padded_vocab(reference.config)})),
         collectives_(make_mpi_collectives(world_, std::chrono::seconds(60))) {
+    if (wrap) {
+      collectives_ = wrap(std::move(collectives_));
+    }
     const auto& hyper = reference.expected["adamw"]["hyper"];
     schedule_.lr = hyper["lr"];
     schedule_.min_lr = hyper["min_lr"];
@@ -54,6 +61,8 @@ class CaseTrainer {
   }
 
   [[nodiscard]] Trainer& trainer() { return *trainer_; }
+  [[nodiscard]] Device& device() { return *device_; }
+  [[nodiscard]] Stream& compute() { return device_->stream(StreamRole::compute); }
   [[nodiscard]] const TensorTable& table() const { return table_; }
   [[nodiscard]] double lr(std::int64_t step) const { return schedule_.at(step); }
 
@@ -105,9 +114,11 @@ class CaseTrainer {
       const UnitSpec& unit = table_.units()[static_cast<std::size_t>(piece.unit)];
       std::vector<double> all(static_cast<std::size_t>(unit.elements));
       std::ranges::copy(values_of(piece), all.begin() + piece.begin);
-      MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_DOUBLE, MPI_SUM, world_.raw());
+      MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_DOUBLE, MPI_SUM,
+                    world_.raw());
       for (const TensorSpec& tensor : table_.tensors_of(unit)) {
-        result[tensor.name].assign(all.begin() + tensor.offset, all.begin() + tensor.offset + tensor.elements);
+        result[tensor.name].assign(all.begin() + tensor.offset,
+                                   all.begin() + tensor.offset + tensor.elements);
       }
     }
     return result;
@@ -134,6 +145,8 @@ inline double relative_difference(const std::vector<double>& found, const std::v
   return std::sqrt(difference / norm);
 }
 
-inline double relative_difference(double found, double wanted) { return std::abs(found - wanted) / std::abs(wanted); }
+inline double relative_difference(double found, double wanted) {
+  return std::abs(found - wanted) / std::abs(wanted);
+}
 
 }  // namespace shardgpt::test
