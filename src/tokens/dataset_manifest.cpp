@@ -59,8 +59,8 @@ DatasetManifest from_json(const Json& json) {
     manifest.shards.push_back(shard_from_json(shard));
   }
   for (const Json& source : json.at("sources")) {
-    manifest.sources.push_back(
-        {source.at("file").get<std::string>(), source.at("bytes").get<std::int64_t>()});
+    manifest.sources.push_back({source.at("file").get<std::string>(), source.at("format").get<std::string>(),
+                                source.at("bytes").get<std::int64_t>()});
   }
   const auto tokens = json.at("tokens").get<std::int64_t>();
   SHARDGPT_REQUIRE(tokens == manifest.tokens(),
@@ -128,6 +128,7 @@ Json to_json(const DatasetManifest& manifest) {
   for (const SourceRecord& source : manifest.sources) {
     Json& entry = json["sources"].emplace_back();
     entry["file"] = source.file;
+    entry["format"] = source.format;
     entry["bytes"] = source.bytes;
   }
   return json;

@@ -29,7 +29,8 @@ struct TokenizerRecord {
 };
 
 struct SourceRecord {
-  std::string file;  ///< as given on the command line
+  std::string file;    ///< as given on the command line
+  std::string format;  ///< "text" or "jsonl"
   std::int64_t bytes = 0;
 };
 
@@ -38,10 +39,10 @@ struct DatasetManifest {
   std::string name;  ///< shards are NAME_000000.bin, …
   TokenType token_type = TokenType::u16;
   TokenizerRecord tokenizer;
-  std::string document_policy;  ///< what one document is: "file", "line", "jsonl", "none"
+  std::string document_policy;  ///< what a document of a text file is: "file", "line" or "none"
   bool end_of_text_appended = false;
-  bool special_parsed = false;  ///< the end-of-text marker in the text became the end-of-text id
-  std::int64_t documents = 0;
+  bool special_parsed = false;          ///< the end-of-text marker in the text became the end-of-text id
+  std::int64_t documents = 0;           ///< that gave tokens
   std::int64_t special_in_text = 0;     ///< times that marker stood in the text
   std::int64_t invalid_utf8_bytes = 0;  ///< kept, one symbol each
   std::vector<ShardRecord> shards;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/atomic_file.hpp"
 #include "core/checked.hpp"
 #include "core/error.hpp"
 
@@ -111,7 +112,7 @@ void DatasetWriter::remove_old_set() const {
   }
 }
 
-DatasetManifest DatasetWriter::finish(DatasetManifest manifest) {
+DatasetManifest DatasetWriter::finish(DatasetManifest manifest, std::span<const CompanionFile> companions) {
   if (shards_.empty()) {
     start_shard();
   }
@@ -121,6 +122,9 @@ DatasetManifest DatasetWriter::finish(DatasetManifest manifest) {
   remove_old_set();
   for (const auto& shard : shards_) {
     shard->publish();
+  }
+  for (const CompanionFile& companion : companions) {
+    write_file_atomically(folder_ / companion.name, companion.content);
   }
   manifest.name = name_;
   manifest.token_type = type_;

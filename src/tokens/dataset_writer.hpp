@@ -12,6 +12,12 @@
 
 namespace shardgpt {
 
+/// A small file that belongs to a set and is published with it.
+struct CompanionFile {
+  std::string name;
+  std::string content;
+};
+
 /// Writes a token stream as NAME_000000.bin, NAME_000001.bin, … and, last, dataset.json. Until `finish` all
 /// shards have temporary names, which an unfinished writer removes; an older set in the folder stays whole
 /// until then.
@@ -29,7 +35,7 @@ class DatasetWriter {
 
   /// Publishes the set. `manifest` brings tokenizer, policy and sources; name, type and shards are filled in.
   /// An empty stream gives one shard of zero tokens. Returns the manifest as written.
-  DatasetManifest finish(DatasetManifest manifest);
+  DatasetManifest finish(DatasetManifest manifest, std::span<const CompanionFile> companions = {});
 
  private:
   void start_shard();

@@ -52,32 +52,6 @@ const ShardRecord* find_record(const DatasetManifest& manifest, const std::strin
   return found == manifest.shards.end() ? nullptr : &*found;
 }
 
-template <class Id>
-const Id* ids_of(const TokenDataset::Shard& shard, std::int64_t offset) {
-  // The header's 1024 bytes keep the ids aligned within the page-aligned mapping.
-  return reinterpret_cast<const Id*>(shard.file.bytes().data() + shard_header_bytes) + offset;
-}
-
-/// Calls visit with a span of the shard's ids in their own type.
-template <class Visit>
-auto with_ids(const TokenDataset::Shard& shard, std::int64_t offset, std::int64_t count, Visit&& visit) {
-  const auto size = static_cast<std::size_t>(count);
-  return shard.type == TokenType::u16 ? visit(std::span(ids_of<std::uint16_t>(shard, offset), size))
-                                      : visit(std::span(ids_of<std::uint32_t>(shard, offset), size));
-}
-
-/// Widens ids; returns the largest. One pass that the compiler vectorises.
-template <class Id>
-std::uint32_t widen(std::span<const Id> ids, std::int32_t* out) {
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::uint32_t id = ids[i];
-    largest = std::max(largest, id);
-    out[i] = static_cast<std::int32_t>(id);
-  }
-  return largest;
-}
-
 }  // namespace
 
 TokenDataset::TokenDataset(std::string location, std::int64_t vocab_size)
@@ -150,13 +124,12 @@ void TokenDataset::open_files(const std::vector<std::string>& paths) {
 void TokenDataset::add_shard(const std::filesystem::path& path, const ShardRecord* record,
                              const std::string& tokenizer_hash) {
   const bool wide = vocab_size_ == 0 || vocab_size_ > max_u16_vocab_size;
-  MappedFile file(path);
-  const ShardHeader header = parse_shard_header(file.bytes(), path, wide ? WideIds::accept : WideIds::refuse);
-  SHARDGPT_REQUIRE(header.tokens > 0, path.string() +
+  ShardFile file(path, wide ? WideIds::accept : WideIds::refuse);
+  SHARDGPT_REQUIRE(file.tokens() > 0, path.string() +
                                           " holds 0 tokens; remove it from the set, or encode text that "
                                           "is not empty");
   ShardRecord known{
-      path.filename().string(), header.tokens, narrow<std::int64_t>(file.bytes().size()), -1, {}};
+      path.filename().string(), file.tokens(), narrow<std::int64_t>(file.file().bytes().size()), -1, {}};
   if (record != nullptr) {
     SHARDGPT_REQUIRE(
         record->tokens == known.tokens && record->bytes == known.bytes,
@@ -165,8 +138,8 @@ void TokenDataset::add_shard(const std::filesystem::path& path, const ShardRecor
                     path.string(), known.tokens, known.bytes, record->tokens, record->bytes));
     known = *record;
   }
-  first_token_.push_back(checked_add(first_token_.back(), header.tokens));
-  shards_.push_back({path, header.type, std::move(known), tokenizer_hash, std::move(file)});
+  first_token_.push_back(checked_add(first_token_.back(), file.tokens()));
+  shards_.push_back({std::move(file), std::move(known), tokenizer_hash});
 }
 
 void TokenDataset::check_same_tokenizer() {
@@ -177,11 +150,14 @@ void TokenDataset::check_same_tokenizer() {
         fmt::format(
             "the shards were made with different tokenizers: {} has tokenizer hash {}, {} has {}; train on "
             "one set, or encode both with the same vocabulary",
-            first.path.string(), first.tokenizer_hash.empty() ? "(not recorded)" : first.tokenizer_hash,
-            shard.path.string(), shard.tokenizer_hash.empty() ? "(not recorded)" : shard.tokenizer_hash));
-    SHARDGPT_REQUIRE(shard.type == first.type, fmt::format("{} holds {} ids but {} holds {}",
-                                                           first.path.string(), token_type_name(first.type),
-                                                           shard.path.string(), token_type_name(shard.type)));
+            first.file.path().string(),
+            first.tokenizer_hash.empty() ? "(not recorded)" : first.tokenizer_hash,
+            shard.file.path().string(),
+            shard.tokenizer_hash.empty() ? "(not recorded)" : shard.tokenizer_hash));
+    SHARDGPT_REQUIRE(shard.file.type() == first.file.type(),
+                     fmt::format("{} holds {} ids but {} holds {}", first.file.path().string(),
+                                 token_type_name(first.file.type()), shard.file.path().string(),
+                                 token_type_name(shard.file.type())));
   }
   tokenizer_hash_ = shards_.front().tokenizer_hash;
 }
@@ -197,7 +173,7 @@ void TokenDataset::check_recorded_ids() {
             "(ids "
             "0 to {}); train with the vocabulary size of the set's tokenizer, or encode the text with the "
             "model's tokenizer",
-            shard.path.string(), shard.record.largest_id, vocab_size_, vocab_size_ - 1));
+            shard.file.path().string(), shard.record.largest_id, vocab_size_, vocab_size_ - 1));
     all_recorded = all_recorded && shard.record.largest_id >= 0;
     largest = std::max(largest, shard.record.largest_id);
   }
@@ -210,7 +186,7 @@ std::string TokenDataset::make_fingerprint() const {
   constexpr std::size_t end_bytes = 4096;
   std::string text;
   for (const Shard& shard : shards_) {
-    const auto bytes = shard.file.bytes();
+    const auto bytes = shard.file.file().bytes();
     const std::size_t part = std::min(end_bytes, bytes.size());
     // Reading foreign shards whole would take minutes at start; both ends tell other data from the same.
     const std::string content = !shard.record.xxh3_64.empty()
@@ -218,7 +194,7 @@ std::string TokenDataset::make_fingerprint() const {
                                     : fmt::format("{:016x}{:016x}", XXH3_64bits(bytes.data(), part),
                                                   XXH3_64bits(bytes.data() + bytes.size() - part, part));
     text += fmt::format("{}\n{}\n{}\n{}\n", shard.record.file, shard.record.tokens,
-                        token_type_name(shard.type), content);
+                        token_type_name(shard.file.type()), content);
   }
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
@@ -247,15 +223,14 @@ void TokenDataset::for_each_part(std::int64_t begin, std::int64_t end, Visit&& v
 }
 
 void TokenDataset::read_tokens(std::int64_t begin, std::span<std::int32_t> out) const {
-  std::int32_t* position = out.data();
   for_each_part(begin, begin + narrow<std::int64_t>(out.size()),
                 [&](std::size_t shard, std::int64_t offset, std::int64_t count) {
                   const std::uint32_t largest =
-                      with_ids(shards_[shard], offset, count, [&](auto ids) { return widen(ids, position); });
+                      shards_[shard].file.read(offset, out.first(static_cast<std::size_t>(count)));
                   if (vocab_size_ != 0 && largest >= vocab_size_) {
                     check_ids(first_token_[shard] + offset, first_token_[shard] + offset + count);
                   }
-                  position += count;
+                  out = out.subspan(static_cast<std::size_t>(count));
                 });
 }
 
@@ -275,9 +250,7 @@ void TokenDataset::read_window(std::int64_t window, std::int64_t seq_len, std::s
 std::int64_t TokenDataset::largest_id_in(std::int64_t begin, std::int64_t end) const {
   std::int64_t largest = -1;
   for_each_part(begin, end, [&](std::size_t shard, std::int64_t offset, std::int64_t count) {
-    largest = std::max(largest, with_ids(shards_[shard], offset, count, [](auto ids) {
-                         return static_cast<std::int64_t>(*std::max_element(ids.begin(), ids.end()));
-                       }));
+    largest = std::max(largest, shards_[shard].file.largest_id(offset, count));
   });
   return largest;
 }
@@ -287,32 +260,32 @@ void TokenDataset::check_ids(std::int64_t begin, std::int64_t end) const {
     return;
   }
   for_each_part(begin, end, [&](std::size_t shard, std::int64_t offset, std::int64_t count) {
-    with_ids(shards_[shard], offset, count, [&](auto ids) {
-      const auto bad = std::find_if(ids.begin(), ids.end(), [&](auto id) { return id >= vocab_size_; });
-      if (bad != ids.end()) {
-        throw_bad_id(shard, offset + (bad - ids.begin()), *bad);
-      }
-    });
+    const std::int64_t bad = shards_[shard].file.find_id_from(vocab_size_, offset, count);
+    if (bad >= 0) {
+      throw_bad_id(shard, bad);
+    }
   });
 }
 
 std::int64_t TokenDataset::payload_bytes() const {
-  return tokens() * token_bytes(shards_.front().type);
+  return tokens() * token_bytes(shards_.front().file.type());
 }
 
-void TokenDataset::throw_bad_id(std::size_t shard, std::int64_t offset, std::int64_t id) const {
-  throw InputError(
-      fmt::format("{}: token {} of the shard (byte {}) has id {}, outside the model's vocabulary of {} "
-                  "entries (ids 0 to {}); the "
-                  "shard was made with another tokenizer, or is damaged",
-                  shards_[shard].path.string(), offset, shard_file_bytes(shards_[shard].type, offset), id,
-                  vocab_size_, vocab_size_ - 1));
+void TokenDataset::throw_bad_id(std::size_t shard, std::int64_t offset) const {
+  const ShardFile& file = shards_[shard].file;
+  std::int32_t id = 0;
+  file.read(offset, std::span(&id, 1));
+  throw InputError(fmt::format(
+      "{}: token {} of the shard (byte {}) has id {}, outside the model's vocabulary of {} entries (ids 0 "
+      "to {}); the shard was made with another tokenizer, or is damaged",
+      file.path().string(), offset, shard_file_bytes(file.type(), offset), static_cast<std::uint32_t>(id),
+      vocab_size_, vocab_size_ - 1));
 }
 
 void TokenDataset::advise(AccessPattern pattern) const {
   const bool small = payload_bytes() <= read_ahead_whole_bytes;
   for (const Shard& shard : shards_) {
-    shard.file.advise(small ? AccessPattern::all_soon : pattern);
+    shard.file.file().advise(small ? AccessPattern::all_soon : pattern);
   }
 }
 

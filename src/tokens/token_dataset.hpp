@@ -10,7 +10,7 @@
 
 #include "tokens/dataset_manifest.hpp"
 #include "tokens/mapped_file.hpp"
-#include "tokens/shard_format.hpp"
+#include "tokens/shard_file.hpp"
 
 namespace shardgpt {
 
@@ -57,11 +57,9 @@ class TokenDataset {
 
   /// What is known of one shard. `record` has an empty hash and largest_id −1 where no dataset.json lists it.
   struct Shard {
-    std::filesystem::path path;
-    TokenType type = TokenType::u16;
+    ShardFile file;
     ShardRecord record;
     std::string tokenizer_hash;
-    MappedFile file;
   };
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
 
@@ -81,7 +79,7 @@ class TokenDataset {
   /// Calls visit(shard index, first token in the shard, count) for each part of [begin, end).
   template <class Visit>
   void for_each_part(std::int64_t begin, std::int64_t end, Visit&& visit) const;
-  [[noreturn]] void throw_bad_id(std::size_t shard, std::int64_t offset, std::int64_t id) const;
+  [[noreturn]] void throw_bad_id(std::size_t shard, std::int64_t offset) const;
 
   std::string location_;
   std::int64_t vocab_size_;

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(everything_comes_back) {
   manifest.documents = 3;
   manifest.special_in_text = 4;
   manifest.invalid_utf8_bytes = 5;
-  manifest.sources = {{"a \xff b", 17}};
+  manifest.sources = {{"a \xff b", "text", 17}};
   manifest.shards = {{"x_000000.bin", 2, 1028, 7, "0123456789abcdef"},
                      {"x_000001.bin", 1, 1026, 9, "0123456789abcdef"}};
 
