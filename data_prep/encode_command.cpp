@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/atomic_file.hpp"
+#include "core/checked.hpp"
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "data_prep/bpe_model.hpp"
+#include "data_prep/commands.hpp"
+#include "data_prep/document_reader.hpp"
+#include "data_prep/document_text.hpp"
+#include "data_prep/ordered_pool.hpp"
+#include "data_prep/text_encoder.hpp"
+#include "tokens/dataset_writer.hpp"
+
+namespace shardgpt {
+namespace {
+
+constexpr const char* vocab_copy = "vocab.json";
+constexpr const char* merges_copy = "merges.txt";
+
+/// The documents' ids that go into one set, from one block or in total.
+struct SetPart {
+  std::vector<std::int32_t> ids;
+  std::int64_t documents = 0;
+  TextCounts counts;
+};
+
+struct EncodedBlock {
+  std::array<SetPart, 2> sets;  ///< training, validation
+  std::int64_t bytes = 0;
+  std::int64_t empty_documents = 0;
+  std::int64_t skipped_lines = 0;
+};
+
+/// Spreads validation documents evenly: of the first n documents ⌊n·fraction⌋ are for validation.
+class ValidationSplit {
+ public:
+  explicit ValidationSplit(double fraction) : numerator_(std::llround(std::ldexp(fraction, bits))) {}
+  [[nodiscard]] std::size_t set_of(std::int64_t document) const {
+    return before(document + 1) > before(document) ? 1 : 0;
+  }
+
+ private:
+  static constexpr int bits = 30;
+  [[nodiscard]] std::int64_t before(std::int64_t documents) const {
+    return checked_mul(documents, numerator_) >> bits;
+  }
+  std::int64_t numerator_;
+};
+
+/// Encodes blocks; used by all threads, each with an encoder of its own.
+class BlockEncoder {
+ public:
+  BlockEncoder(const EncodeOptions& options, const BpeModel& model, const DocumentReader& reader)
+      : text_of_(reader.sources(), options.jsonl_key, options.skip_bad_lines), split_(options.val_fraction) {
+    if (options.document != "none" && !options.no_eot) {
+      end_of_text_id_ = model.find(options.end_of_text);
+      SHARDGPT_REQUIRE(end_of_text_id_.has_value(),
+                       options.vocab + " has no token '" + options.end_of_text +
+                           "' to end documents with; name its token with --end-of-text, or pass --no-eot");
+    }
+  }
+
+  [[nodiscard]] bool appends_end_of_text() const { return end_of_text_id_.has_value(); }
+
+  [[nodiscard]] EncodedBlock encode(TextEncoder& encoder, const TextBlock& block) const {
+    EncodedBlock result;
+    result.bytes = narrow<std::int64_t>(block.bytes.size());
+    for (const TextPart& part : block.parts) {
+      SetPart& set = result.sets[split_.set_of(part.document)];
+      const std::optional<DocumentText> text = text_of_(block, part);
+      if (!text) {
+        ++result.skipped_lines;
+        continue;
+      }
+      if (text->view().empty()) {
+        ++result.empty_documents;
+        continue;
+      }
+      encoder.encode(text->view(), set.ids, set.counts);
+      if (part.ends_document) {
+        ++set.documents;
+        if (end_of_text_id_) {
+          set.ids.push_back(*end_of_text_id_);
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  PartText text_of_;
+  ValidationSplit split_;
+  std::optional<std::int32_t> end_of_text_id_;
+};
+
+/// Says every ten seconds how far the work is.
+class Progress {
+ public:
+  void add(std::int64_t bytes) {
+    bytes_ += bytes;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ >= std::chrono::seconds(10)) {
+      last_ = now;
+      log_info(fmt::format("encoded {:.0f} MB, {:.1f} MB/s", megabytes(), megabytes() / seconds()));
+    }
+  }
+  [[nodiscard]] double megabytes() const { return static_cast<double>(bytes_) * 1e-6; }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = start_;
+  std::int64_t bytes_ = 0;
+};
+
+/// One output set: its writer and what has gone into it.
+struct OutputSet {
+  std::filesystem::path folder;
+  std::unique_ptr<DatasetWriter> writer;
+  SetPart total;  ///< counts only, no ids
+
+  void add(const SetPart& part) {
+    writer->append(part.ids);
+    total.documents += part.documents;
+    total.counts += part.counts;
+  }
+};
+
+std::vector<OutputSet> open_sets(const EncodeOptions& options, TokenType type) {
+  const std::filesystem::path folder = options.output;
+  const auto existing =
+      options.overwrite ? DatasetWriter::Existing::replace : DatasetWriter::Existing::refuse;
+  std::vector<OutputSet> sets;
+  const std::vector<std::filesystem::path> folders =
+      options.val_fraction > 0 ? std::vector{folder / "train", folder / "val"} : std::vector{folder};
+  for (const std::filesystem::path& path : folders) {
+    sets.push_back({path,
+                    std::make_unique<DatasetWriter>(path, options.name, type, options.shard_tokens, existing),
+                    {}});
+  }
+  return sets;
+}
+
+InputFormat format_option(const std::string& name) {
+  return name == "text" ? InputFormat::text : name == "jsonl" ? InputFormat::jsonl : InputFormat::automatic;
+}
+
+void finish_set(OutputSet& set, DatasetManifest manifest, std::span<const CompanionFile> companions,
+                std::ostream& out) {
+  manifest.documents = set.total.documents;
+  manifest.special_in_text = set.total.counts.special_in_text;
+  manifest.invalid_utf8_bytes = set.total.counts.invalid_utf8_bytes;
+  manifest = set.writer->finish(std::move(manifest), companions);
+  out << fmt::format("{}: {} tokens, {} document(s), {} shard(s), {} ids\n", set.folder.string(),
+                     manifest.tokens(), manifest.documents, manifest.shards.size(),
+                     token_type_name(manifest.token_type));
+  if (manifest.tokens() == 0) {
+    log_warning(set.folder.string() + " holds no tokens: nothing can be trained on it");
+  }
+}
+
+void report(const EncodeOptions& options, const std::vector<OutputSet>& sets, const EncodedBlock& totals,
+            const Progress& progress, std::ostream& out) {
+  TextCounts counts;
+  for (const OutputSet& set : sets) {
+    counts += set.total.counts;
+  }
+  out << fmt::format("{} '{}' marker(s) in the text, {}\n", counts.special_in_text, options.end_of_text,
+                     options.parse_special ? "turned into its id (--parse-special)"
+                                           : "kept as ordinary text (--parse-special changes that)");
+  out << fmt::format("{} byte(s) that are no UTF-8, kept as they are\n", counts.invalid_utf8_bytes);
+  if (totals.empty_documents > 0) {
+    out << fmt::format("{} empty document(s), which give no tokens\n", totals.empty_documents);
+  }
+  if (totals.skipped_lines > 0) {
+    log_warning(fmt::format("{} malformed JSONL line(s) skipped", totals.skipped_lines));
+  }
+  out << fmt::format("{:.1f} MB of text in {:.2f} s, {:.1f} MB/s\n", progress.megabytes(), progress.seconds(),
+                     progress.megabytes() / progress.seconds());
+}
+
+}  // namespace
+
+void run_encode(const EncodeOptions& options, std::ostream& out) {
+  const std::string vocab_json = read_text_file(options.vocab);
+  const std::string merges_text = read_text_file(options.merges);
+  const BpeModel model = BpeModel::parse(vocab_json, options.vocab, merges_text, options.merges);
+  DocumentReader reader(options.files, format_option(options.format),
+                        options.document == "line" ? DocumentPolicy::line : DocumentPolicy::file);
+  const BlockEncoder block_encoder(options, model, reader);
+  std::vector<OutputSet> sets = open_sets(options, token_type_for(model.vocab_size()));
+
+  Progress progress;
+  EncodedBlock totals;
+  OrderedPool<TextEncoder, TextBlock, EncodedBlock> pool(
+      worker_threads(options.threads),
+      [&] {
+        return std::make_unique<TextEncoder>(
+            model, options.end_of_text, options.parse_special ? SpecialText::parsed : SpecialText::ordinary);
+      },
+      [&](TextEncoder& encoder, TextBlock block) { return block_encoder.encode(encoder, block); },
+      [&](const EncodedBlock& block) {
+        for (std::size_t i = 0; i < sets.size(); ++i) {
+          sets[i].add(block.sets[i]);
+        }
+        totals.empty_documents += block.empty_documents;
+        totals.skipped_lines += block.skipped_lines;
+        progress.add(block.bytes);
+      });
+  reader.read([&](TextBlock block) { pool.push(std::move(block)); });
+  pool.finish();
+
+  SHARDGPT_REQUIRE(
+      sets.size() == 1 || std::min(sets[0].total.documents, sets[1].total.documents) > 0,
+      fmt::format("--val-fraction {} of {} document(s) leaves one set empty; give more documents "
+                  "(--document line makes one of each line) or another fraction",
+                  options.val_fraction, sets[0].total.documents + sets[1].total.documents));
+  DatasetManifest manifest;
+  manifest.tokenizer = {model.hash(), model.vocab_size(), model.find(options.end_of_text), vocab_copy,
+                        merges_copy};
+  manifest.document_policy = options.document;
+  manifest.end_of_text_appended = block_encoder.appends_end_of_text();
+  manifest.special_parsed = options.parse_special;
+  manifest.sources = reader.sources();
+  const CompanionFile companions[] = {{vocab_copy, vocab_json}, {merges_copy, merges_text}};
+  for (OutputSet& set : sets) {
+    finish_set(set, manifest, companions, out);
+  }
+  report(options, sets, totals, progress, out);
+}
+
+}  // namespace shardgpt
