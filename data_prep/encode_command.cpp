@@ -45,15 +45,15 @@ struct EncodedBlock {
 /// Spreads validation documents evenly: of the first n documents ⌊n·fraction⌋ are for validation.
 class ValidationSplit {
  public:
-  explicit ValidationSplit(double fraction) : numerator_(std::llround(std::ldexp(fraction, bits))) {}
+  explicit ValidationSplit(double fraction) : numerator_(std::llround(fraction * denominator)) {}
   [[nodiscard]] std::size_t set_of(std::int64_t document) const {
     return before(document + 1) > before(document) ? 1 : 0;
   }
 
  private:
-  static constexpr int bits = 30;
+  static constexpr std::int64_t denominator = 1'000'000'000;  // a power of ten, so that 0.1 of 100 is 10
   [[nodiscard]] std::int64_t before(std::int64_t documents) const {
-    return checked_mul(documents, numerator_) >> bits;
+    return checked_mul(documents, numerator_) / denominator;
   }
   std::int64_t numerator_;
 };

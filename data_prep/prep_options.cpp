@@ -1,5 +1,6 @@
 #include "data_prep/prep_options.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include <CLI/CLI.hpp>
@@ -112,6 +113,12 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
+bool is_command(const CLI::App& app, const std::string& name) {
+  const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* one) { return one->get_name() == name; });
+}
+
 void require_format(const std::string& format) {
   SHARDGPT_REQUIRE(format == "auto" || format == "text" || format == "jsonl",
                    "--format is '" + format + "', wanted auto, text or jsonl");
@@ -178,6 +185,8 @@ PrepCommand parse_prep_options(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion& version) {
     return {version.what() + std::string("\n"), {}};
   } catch (const CLI::ParseError& error) {
+    SHARDGPT_REQUIRE(argc < 2 || argv[1][0] == '-' || is_command(app, argv[1]),
+                     std::string("there is no command '") + argv[1] + "' (shardgpt-prep --help lists them)");
     throw InputError(std::string(error.what()) + " (shardgpt-prep --help shows the usage)");
   }
   const auto command = [&]() -> PrepCommand {
