@@ -4,8 +4,8 @@
 
 namespace shardgpt {
 
-Executor::Executor(Progress& progress, std::function<void()> on_start)
-    : progress_(progress), thread_([this, start = std::move(on_start)] { run(start); }) {}
+Executor::Executor(Failure& failure, std::function<void()> on_start)
+    : failure_(failure), thread_([this, start = std::move(on_start)] { run(start); }) {}
 
 Executor::~Executor() {
   {
@@ -38,11 +38,11 @@ void Executor::run(const std::function<void()>& on_start) {
     }
     for (; !taken.empty(); taken.pop_front()) {
       try {
-        if (!progress_.failed()) {
+        if (!failure_.happened()) {
           taken.front()();
         }
       } catch (...) {
-        progress_.fail(std::current_exception());
+        failure_.set(std::current_exception());
       }
     }
   }

@@ -6,14 +6,14 @@
 #include <mutex>
 #include <thread>
 
-#include "device/host/progress.hpp"
+#include "device/host/failure.hpp"
 
 namespace shardgpt {
 
 /// One thread that runs tasks in the order of their submission. After a failure of the device it drops them.
 class Executor {
  public:
-  Executor(Progress& progress, std::function<void()> on_start);
+  Executor(Failure& failure, std::function<void()> on_start);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   /// Runs what was submitted, then joins.
@@ -24,7 +24,7 @@ class Executor {
  private:
   void run(const std::function<void()>& on_start);
 
-  Progress& progress_;
+  Failure& failure_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "device/host/executor.hpp"
+#include "device/host/failure.hpp"
 #include "device/host/memory_ledger.hpp"
-#include "device/host/progress.hpp"
+#include "device/host/ticket_counter.hpp"
 
 #if SHARDGPT_USE_OPENMP
 #include <omp.h>
@@ -17,48 +18,40 @@
 namespace shardgpt {
 namespace {
 
-/// An event counts records: a wait takes the number issued so far and waits for that many to be reached.
-struct EventState {
-  std::uint64_t issued = 0;     // issuing thread only
-  std::uint64_t completed = 0;  // under Progress's lock
-};
-
 class HostEvent final : public Event {
  public:
-  explicit HostEvent(Progress& progress) : progress_(progress) {}
+  explicit HostEvent(const Failure& failure) : failure_(failure) {}
   void synchronize() override {
-    if (!progress_.wait(state->completed, state->issued)) {
-      progress_.rethrow_failure();
+    if (!records->wait(records->issued(), failure_)) {
+      failure_.rethrow();
     }
   }
   // Shared with queued tasks, so that an event may be destroyed while a stream still refers to it.
-  const std::shared_ptr<EventState> state = std::make_shared<EventState>();
+  const std::shared_ptr<TicketCounter> records = std::make_shared<TicketCounter>();
 
  private:
-  Progress& progress_;
+  const Failure& failure_;
 };
 
 class HostStream final : public Stream {
  public:
-  HostStream(StreamRole role, Executor& executor, Progress& progress, HostStreamHooks* hooks)
-      : role_(role), executor_(executor), progress_(progress), hooks_(hooks), end_(progress) {}
+  HostStream(StreamRole role, Executor& executor, const Failure& failure, HostStreamHooks* hooks)
+      : role_(role), executor_(executor), failure_(failure), hooks_(hooks), end_(failure) {}
 
   [[nodiscard]] StreamRole role() const override { return role_; }
 
   void wait(const Event& event, const char* what) override {
-    const auto& state = dynamic_cast<const HostEvent&>(event).state;
-    if (state->issued == 0 || (hooks_ != nullptr && !hooks_->keep_wait(role_, what))) {
+    const auto& records = dynamic_cast<const HostEvent&>(event).records;
+    if (records->issued() == 0 || (hooks_ != nullptr && !hooks_->keep_wait(role_, what))) {
       return;
     }
     // A failure elsewhere ends the wait; the executor then drops what follows.
-    executor_.submit(
-        [this, state, ticket = state->issued] { (void)progress_.wait(state->completed, ticket); });
+    executor_.submit([this, records, ticket = records->issued()] { (void)records->wait(ticket, failure_); });
   }
 
   void record(Event& event) override {
-    const auto& state = dynamic_cast<HostEvent&>(event).state;
-    const std::uint64_t ticket = ++state->issued;
-    executor_.submit([this, state, ticket] { progress_.complete(state->completed, ticket); });
+    const auto& records = dynamic_cast<HostEvent&>(event).records;
+    executor_.submit([records, ticket = records->issue()] { records->reach(ticket); });
   }
 
   void synchronize() override {
@@ -80,7 +73,7 @@ class HostStream final : public Stream {
  private:
   StreamRole role_;
   Executor& executor_;
-  Progress& progress_;
+  const Failure& failure_;
   HostStreamHooks* hooks_;
   HostEvent end_;
 };
@@ -90,13 +83,13 @@ class HostDevice final : public Device {
   explicit HostDevice(const HostDeviceOptions& options)
       : threads_(options.compute_threads),
         hooks_(options.hooks),
-        communication_(progress_, [] {}),
-        copy_(progress_, [] {}),
-        compute_(progress_, [threads = options.compute_threads] { use_threads(threads); }),
-        streams_{HostStream(StreamRole::compute, compute_, progress_, hooks_.get()),
-                 HostStream(StreamRole::gather, communication_, progress_, hooks_.get()),
-                 HostStream(StreamRole::reduce, communication_, progress_, hooks_.get()),
-                 HostStream(StreamRole::copy, copy_, progress_, hooks_.get())} {}
+        communication_(failure_, [] {}),
+        copy_(failure_, [] {}),
+        compute_(failure_, [threads = options.compute_threads] { use_threads(threads); }),
+        streams_{HostStream(StreamRole::compute, compute_, failure_, hooks_.get()),
+                 HostStream(StreamRole::gather, communication_, failure_, hooks_.get()),
+                 HostStream(StreamRole::reduce, communication_, failure_, hooks_.get()),
+                 HostStream(StreamRole::copy, copy_, failure_, hooks_.get())} {}
 
   [[nodiscard]] DeviceKind kind() const override { return DeviceKind::cpu; }
   [[nodiscard]] std::string description() const override {
@@ -105,9 +98,7 @@ class HostDevice final : public Device {
   [[nodiscard]] Stream& stream(StreamRole role) override {
     return streams_.at(static_cast<std::size_t>(role));
   }
-  [[nodiscard]] std::unique_ptr<Event> make_event() override {
-    return std::make_unique<HostEvent>(progress_);
-  }
+  [[nodiscard]] std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(failure_); }
   [[nodiscard]] Buffer allocate(std::size_t bytes, const std::string& category) override {
     return allocate_host_buffer(ledger_, bytes, category);
   }
@@ -153,7 +144,7 @@ class HostDevice final : public Device {
   int threads_;
   std::shared_ptr<HostStreamHooks> hooks_;
   std::shared_ptr<MemoryLedger> ledger_ = std::make_shared<MemoryLedger>();
-  Progress progress_;
+  Failure failure_;
   // The executors end (in reverse order) before what their tasks refer to.
   Executor communication_;
   Executor copy_;
