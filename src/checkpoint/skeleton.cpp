@@ -48,7 +48,7 @@ H5File create_checkpoint_skeleton(const std::filesystem::path& path, const Tenso
   for (const UnitSpec& unit : table.units()) {
     file.create_group(layout::unit_group(unit.name));
     for (const StateKind kind : state_kinds) {
-      file.create_floats(layout::unit_dataset(unit.name, kind), unit.elements);
+      file.create_floats(layout::unit_dataset(unit.name, kind), std::span(&unit.elements, 1));
     }
   }
   return file;

@@ -39,8 +39,9 @@ class H5File {
 
   void create_group(const std::string& name);
 
-  /// A one-dimensional float32 dataset, contiguous, its space allocated now and never filled.
-  void create_floats(const std::string& name, std::int64_t elements);
+  /// A float32 dataset of one or two dimensions, contiguous, its space allocated now and never filled.
+  void create_floats(const std::string& name, std::span<const std::int64_t> dims);
+  /// Elements in the order of memory; of a two-dimensional dataset whole rows only.
   void write_floats(const std::string& name, std::int64_t begin, std::span<const float> values);
   void read_floats(const std::string& name, std::int64_t begin, std::span<float> values) const;
 

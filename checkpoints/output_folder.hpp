@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+
+namespace shardgpt {
+
+/// Whether an output that exists may be replaced.
+enum class Overwrite { refuse, allow };
+
+/// A folder or file that appears under its name only when it is complete. Written beside it under a temporary
+/// name, which the destructor removes unless publish() was called.
+class PendingOutput {
+ public:
+  enum class Kind { file, folder };
+
+  /// Throws InputError where `target` exists and may not be replaced; an empty folder may.
+  PendingOutput(std::filesystem::path target, Kind kind, Overwrite overwrite);
+  PendingOutput(const PendingOutput&) = delete;
+  PendingOutput& operator=(const PendingOutput&) = delete;
+  ~PendingOutput();
+
+  /// Where to write.
+  [[nodiscard]] const std::filesystem::path& path() const { return temporary_; }
+  /// Makes the content durable and gives it its name.
+  void publish();
+
+ private:
+  void replace_folder() const;
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  Kind kind_;
+  bool published_ = false;
+};
+
+}  // namespace shardgpt

@@ -1,0 +1,38 @@
+#include "hf/strict_json.hpp"
+
+#include <set>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace shardgpt {
+
+nlohmann::json parse_strict_object(const std::string& text, const std::string& where) {
+  std::vector<std::set<std::string>> open_objects;
+  const auto watch = [&](int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    switch (event) {
+      case nlohmann::json::parse_event_t::object_start:
+        open_objects.emplace_back();
+        break;
+      case nlohmann::json::parse_event_t::object_end:
+        open_objects.pop_back();
+        break;
+      case nlohmann::json::parse_event_t::key:
+        SHARDGPT_REQUIRE(open_objects.back().insert(parsed.get<std::string>()).second,
+                         where + ": the key " + parsed.dump() + " comes twice");
+        break;
+      default:
+        break;
+    }
+    return true;
+  };
+  try {
+    nlohmann::json json = nlohmann::json::parse(text, watch);
+    SHARDGPT_REQUIRE(json.is_object(), where + ": not a JSON object");
+    return json;
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(where + ": not valid JSON: " + error.what());
+  }
+}
+
+}  // namespace shardgpt

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace shardgpt {
+
+/// Parses `text` as one JSON object in which no key comes twice at the same place. Throws InputError that
+/// starts with `where` and names the byte or the key.
+[[nodiscard]] nlohmann::json parse_strict_object(const std::string& text, const std::string& where);
+
+}  // namespace shardgpt
