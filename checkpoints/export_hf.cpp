@@ -8,6 +8,7 @@
 #include "checkpoints/tokenizer_files.hpp"
 #include "core/atomic_file.hpp"
 #include "core/checked.hpp"
+#include "core/error.hpp"
 #include "hf/hf_config.hpp"
 #include "hf/safetensors_writer.hpp"
 
@@ -77,6 +78,7 @@ void write_json(const std::filesystem::path& file, const nlohmann::ordered_json&
 }  // namespace
 
 void export_to_hf(const ExportOptions& options, std::ostream& out) {
+  SHARDGPT_REQUIRE(options.max_part_bytes > 0, "--max-part-size is 0, wanted at least one byte");
   const SourceCheckpoint source(options.checkpoint);
   PendingOutput output(options.output, PendingOutput::Kind::folder,
                        options.overwrite ? Overwrite::allow : Overwrite::refuse);

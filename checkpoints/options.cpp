@@ -77,8 +77,7 @@ struct Binder {
         ->default_str("f32");
   }
   void operator()(Form /*form*/, const char* name, std::uint64_t& value, const char* help) const {
-    command.add_option(name, value, help)
-        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true) & CLI::PositiveNumber);
+    command.add_option(name, value, help)->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   }
 };
 

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Checks the exit codes of shardgpt-convert. Usage: exit_codes.sh PROGRAM REFERENCE_FOLDER
+set -u
+program=$1
+reference=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# expect CODE TEXT ARGUMENTS...: the program must end with CODE and say TEXT.
+expect() {
+  code=$1
+  text=$2
+  shift 2
+  "$program" "$@" >"$work/out" 2>&1
+  found=$?
+  if [ "$found" -ne "$code" ] || ! grep -q -- "$text" "$work/out"; then
+    echo "shardgpt-convert $*: exit code $found, wanted $code and \"$text\":"
+    cat "$work/out"
+    failed=1
+  fi
+}
+
+expect 0 "Usage" --help
+expect 0 "Usage" to-hf --help
+expect 2 "subcommand is required"
+expect 2 "not expected: --bogus" verify --bogus "$work/a.h5"
+expect 2 "CKPT is required" verify
+expect 2 "--output is required" to-hf "$work/a.h5"
+expect 2 "no such file" verify "$work/a.h5"
+expect 0 "wrote 28 tensors" from-hf "$reference" --output "$work/a.h5"
+expect 2 "exists" from-hf "$reference" --output "$work/a.h5"
+expect 0 "wrote" from-hf "$reference" --output "$work/a.h5" --overwrite
+expect 2 "dtype" to-hf "$work/a.h5" --output "$work/hf" --dtype f64
+expect 2 "at least one byte" to-hf "$work/a.h5" --output "$work/hf" --max-part-size 0
+expect 0 "transformer.wte.weight" inspect "$work/a.h5"
+expect 0 "is sound" verify "$work/a.h5"
+printf X | dd of="$work/a.h5" bs=1 seek=100000 conv=notrunc 2>/dev/null
+expect 2 "is damaged" verify "$work/a.h5"
+expect 2 "is damaged" to-hf "$work/a.h5" --output "$work/hf"
+[ -e "$work/hf" ] && { echo "a failed export left its folder"; failed=1; }
+expect 1 "cannot" from-hf "$reference" --output /dev/null/a.h5
+expect 2 "holds no checkpoint" verify "$work"
+exit $failed
