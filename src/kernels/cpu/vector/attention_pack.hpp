@@ -26,48 +26,69 @@ struct HeadExtents {
   [[nodiscard]] std::int64_t operand() const { return tokens * words; }
 };
 
-/// Element (token, channel) of a head's rows, zero in the padding.
+/// A head's tokens in memory.
 template <class T>
 struct HeadRows {
   const T* data = nullptr;
   std::int64_t stride = 0;
-  std::int64_t seq_len = 0;
-  std::int64_t head_dim = 0;
-
-  [[gnu::always_inline]] float at(std::int64_t token, std::int64_t channel) const {
-    return token < seq_len && channel < head_dim ? load(data[token * stride + channel]) : 0.0F;
-  }
 };
 
 /// to[token][word]: words of neighbouring channels. Left operand of products over channels.
 template <class Dot, class T>
-void pack_rows(const HeadExtents<Dot>& extents, const HeadRows<T>& rows, typename Dot::Word* to) {
+void pack_rows(const HeadExtents<Dot>& extents, HeadRows<T> rows, typename Dot::Word* to) {
+  const std::int64_t whole = extents.head_dim / Dot::pack;
   for (std::int64_t token = 0; token < extents.tokens; ++token) {
-    for (std::int64_t word = 0; word < extents.words; ++word) {
-      const std::int64_t channel = word * Dot::pack;
-      to[token * extents.words + word] = Dot::word(rows.at(token, channel), rows.at(token, channel + 1));
+    const T* from = rows.data + token * rows.stride;
+    typename Dot::Word* packed = to + token * extents.words;
+    std::int64_t word = 0;
+    if (token < extents.seq_len) {
+      for (; word < whole; ++word) {
+        packed[word] = Dot::word(from[word * Dot::pack], from[word * Dot::pack + Dot::pack - 1]);
+      }
+      if (whole * Dot::pack < extents.head_dim) {
+        packed[word++] = Dot::word(from[extents.head_dim - 1], T{0});
+      }
+    }
+    for (; word < extents.words; ++word) {
+      packed[word] = 0;
     }
   }
 }
 
-/// to[word][token]: the same words transposed. Right operand of products over channels.
-template <class Dot, class T>
-void pack_transposed(const HeadExtents<Dot>& extents, const HeadRows<T>& rows, typename Dot::Word* to) {
-  for (std::int64_t token = 0; token < extents.tokens; ++token) {
+/// to[word][token]: packed rows transposed. Right operand of products over channels. Sixteen tokens at a
+/// time, so that stores are whole cache lines.
+template <class Dot>
+void transpose_rows(const HeadExtents<Dot>& extents, const typename Dot::Word* rows, typename Dot::Word* to) {
+  constexpr std::int64_t block = 16;
+  for (std::int64_t token = 0; token < extents.tokens; token += block) {
+    const typename Dot::Word* from = rows + token * extents.words;
     for (std::int64_t word = 0; word < extents.words; ++word) {
-      const std::int64_t channel = word * Dot::pack;
-      to[word * extents.tokens + token] = Dot::word(rows.at(token, channel), rows.at(token, channel + 1));
+      for (std::int64_t i = 0; i < block; ++i) {
+        to[word * extents.tokens + token + i] = from[i * extents.words + word];
+      }
     }
   }
 }
 
-/// to[token / pack][channel]: words of neighbouring tokens. Either operand of products over tokens.
+/// to[token / pack][channel]: words of neighbouring tokens. Right operand of products over tokens.
 template <class Dot, class T>
-void pack_tokens(const HeadExtents<Dot>& extents, const HeadRows<T>& rows, typename Dot::Word* to) {
+void pack_tokens(const HeadExtents<Dot>& extents, HeadRows<T> rows, typename Dot::Word* to) {
   for (std::int64_t token = 0; token < extents.tokens; token += Dot::pack) {
-    for (std::int64_t channel = 0; channel < extents.dim; ++channel) {
-      to[token / Dot::pack * extents.dim + channel] =
-          Dot::word(rows.at(token, channel), rows.at(token + 1, channel));
+    const T* first = rows.data + token * rows.stride;
+    const T* second = first + (Dot::pack - 1) * rows.stride;
+    typename Dot::Word* packed = to + token / Dot::pack * extents.dim;
+    std::int64_t channel = 0;
+    if (token + Dot::pack <= extents.seq_len) {
+      for (; channel < extents.head_dim; ++channel) {
+        packed[channel] = Dot::word(first[channel], second[channel]);
+      }
+    } else if (token < extents.seq_len) {
+      for (; channel < extents.head_dim; ++channel) {
+        packed[channel] = Dot::word(first[channel], T{0});
+      }
+    }
+    for (; channel < extents.dim; ++channel) {
+      packed[channel] = 0;
     }
   }
 }

@@ -23,7 +23,21 @@ struct FloatDot {
   static constexpr int pack = 1;
   using Word = float;
   [[gnu::always_inline]] static Vector multiply_add(Vector sum, Word a, Vector b) { return sum + a * b; }
-  [[gnu::always_inline]] static Word word(float low, float /*high*/) { return low; }
+  /// The word of a stored value; `high` is the next inner index, which a float word does not hold.
+  template <class T>
+  [[gnu::always_inline]] static Word word(T low, T /*high*/) {
+    return load(low);
+  }
+  /// Words of neighbours in a row.
+  static void pack_row(std::int64_t count, const float* values, Word* to) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = values[i];
+    }
+  }
+  /// Words of elements of two rows that follow each other; here each row is its own.
+  static void pack_pairs(std::int64_t count, const float* first, const float* /*second*/, Word* to) {
+    pack_row(count, first, to);
+  }
 };
 
 /// A block of `a`: word (row, depth) stands at data[row * row_stride + depth * depth_stride].
