@@ -37,15 +37,18 @@ SHARDGPT_VECTOR_BEGIN
   return a > b ? a : b;
 }
 
-/// e^x within 2 ulp for x in [-86.9, 88.7]; below it is exactly 0 (and for -inf), above it saturates near the
-/// largest float instead of overflowing; NaN stays NaN. The polynomial is e^r's for |r| <= ln(2)/2 (Cephes).
-[[gnu::always_inline]] inline float exp_of(float x) {
+/// e^x within 2 ulp for x in [-87.3, 88]; below it is exactly 0 (and for -inf), above it stays at e^88 instead of
+/// overflowing; NaN stays NaN. The polynomial is e^r's for |r| <= ln(2)/2 (Cephes). The range is cut on the bits of x:
+/// from comparisons of floats GCC 12 makes branches that it turns into three loops in one.
+[[gnu::always_inline]] inline float exp_of(float argument) {
   constexpr float log2_e = 1.44269504088896341F;
   constexpr float ln2_high = 0.693359375F;
   constexpr float ln2_low = -2.12194440e-4F;
   constexpr float round_magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  x = x < -88.0F ? -88.0F : x;
-  x = x > 88.72F ? 88.72F : x;
+  const auto bits = __builtin_bit_cast(std::uint32_t, argument);
+  const std::uint32_t size = bits & 0x7fffffffU;
+  constexpr auto largest = __builtin_bit_cast(std::uint32_t, 88.0F);
+  const float x = __builtin_bit_cast(float, (size < largest ? size : largest) | (bits & 0x80000000U));
   const float shifted = x * log2_e + round_magic;
   const float n = shifted - round_magic;
   float r = x - n * ln2_high;
@@ -57,10 +60,10 @@ SHARDGPT_VECTOR_BEGIN
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   const float power = (p * r) * r + r + 1.0F;
-  // 2^n as 2^(n-1) * 2, so that n = 128 has bits; n = -127 gives the bits of zero.
-  const std::int32_t exponent = static_cast<std::int32_t>(n) + 126;
-  const auto half = static_cast<std::uint32_t>(exponent < 0 ? 0 : exponent) << 23U;
-  return power * __builtin_bit_cast(float, half) * 2.0F;
+  // n is in [-127, 127], and -127 gives the bits of zero.
+  const auto scale = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23U;
+  const float result = power * __builtin_bit_cast(float, scale);
+  return argument != argument ? argument : result;
 }
 
 SHARDGPT_VECTOR_END
