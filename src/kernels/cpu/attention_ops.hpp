@@ -15,7 +15,7 @@ void for_each_head(const CpuContext& context, BatchShape shape, std::int64_t hea
                    Visit&& visit) {
   const std::int64_t channels = qkv.cols / 3;
   const std::int64_t head_dim = channels / heads;
-  parallel_for(shape.rows * heads, [&](std::int64_t index, int thread) {
+  parallel_for(shape.rows * heads, shape.seq_len * shape.seq_len, [&](std::int64_t index, int thread) {
     const std::int64_t first_token = index / heads * shape.seq_len;
     const std::int64_t first_column = index % heads * head_dim;
     const T* q = elements<T>(qkv) + first_token * 3 * channels + first_column;

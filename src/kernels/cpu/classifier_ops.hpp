@@ -34,7 +34,7 @@ void softmax_group(CpuContext& context, const Ops::Classifier& a, std::int64_t f
     auto* logits = context.logits.as<float>();
     multiply_logits(context, rows, padded_vocab, elements<T>(a.in) + (first + done) * a.in.cols, a.wte,
                     logits);
-    parallel_for(rows, [&](std::int64_t row, int) {
+    parallel_for(rows, padded_vocab, [&](std::int64_t row, int) {
       const std::int32_t target = a.targets[first + done + row];
       T* gradient = dlogits == nullptr ? nullptr : dlogits + (done + row) * padded_vocab;
       losses[done + row] = 0;

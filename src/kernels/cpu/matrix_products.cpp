@@ -115,7 +115,7 @@ class MatrixProducts::Impl {
     }
     auto* wide = float_c_.as<float>();
     multiply(in_float, float_a, float_b, float_bias, wide);
-    parallel_ranges(kind.rows * kind.cols, [&](std::int64_t first, std::int64_t last, int) {
+    parallel_ranges(kind.rows * kind.cols, 1, [&](std::int64_t first, std::int64_t last, int) {
       vector_.bf16.from_float(last - first, wide + first, static_cast<std::uint16_t*>(c) + first);
     });
   }
@@ -124,7 +124,7 @@ class MatrixProducts::Impl {
     if (static_cast<std::size_t>(count) * sizeof(float) > to.bytes()) {
       throw std::logic_error("a product is larger than the limits of its operations");
     }
-    parallel_ranges(count, [&](std::int64_t first, std::int64_t last, int) {
+    parallel_ranges(count, 1, [&](std::int64_t first, std::int64_t last, int) {
       vector_.bf16.to_float(last - first, static_cast<const std::uint16_t*>(values) + first,
                             to.as<float>() + first);
     });

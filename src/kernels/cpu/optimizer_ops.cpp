@@ -12,7 +12,7 @@ double norm_squared(const CpuContext& context, const float* values, std::int64_t
   const std::int64_t part_size = round_up(ceil_div(count, norm_parts), std::int64_t{64});
   const std::int64_t parts = count == 0 ? 0 : ceil_div(count, part_size);
   auto* sums = context.norms.as<double>();
-  parallel_for(parts, [&](std::int64_t part, int) {
+  parallel_for(parts, part_size, [&](std::int64_t part, int) {
     const std::int64_t first = part * part_size;
     sums[part] = context.vector.sum_of_squares(std::min(part_size, count - first), values + first);
   });
@@ -38,7 +38,7 @@ void adamw(const CpuContext& context, const AdamWPiece& piece, const StepScalars
   coefficients.inverse_correction2 = static_cast<float>(1.0 / (1.0 - std::pow(piece.beta2, step)));
   coefficients.eps = static_cast<float>(piece.eps);
   coefficients.decay = static_cast<float>(piece.lr * piece.weight_decay);
-  parallel_ranges(piece.count, [&](std::int64_t first, std::int64_t last, int) {
+  parallel_ranges(piece.count, 1, [&](std::int64_t first, std::int64_t last, int) {
     context.vector.adamw(last - first, coefficients, piece.grad + first, piece.param + first,
                          piece.adam_m + first, piece.adam_v + first);
   });

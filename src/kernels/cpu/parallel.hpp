@@ -19,12 +19,17 @@ namespace shardgpt::cpu {
 #endif
 }
 
-/// Calls `work(first, last, thread)` for a partition of [0, count) into contiguous ranges, one per thread.
-/// `work` must not throw. What it computes for an index should not depend on the partition.
+/// Elements that are worth a thread: below it, waking one costs more than it saves.
+inline constexpr std::int64_t elements_per_thread = 4096;
+
+/// Calls `work(first, last, thread)` for a partition of [0, count) into contiguous ranges, at most one per
+/// thread; each index stands for `elements` elements of work. `work` must not throw. What it computes for an
+/// index must not depend on the partition.
 template <class Work>
-void parallel_ranges(std::int64_t count, Work&& work) {
+void parallel_ranges(std::int64_t count, std::int64_t elements, Work&& work) {
 #if SHARDGPT_USE_OPENMP
-  const auto threads = static_cast<int>(std::min<std::int64_t>(count, omp_get_max_threads()));
+  const std::int64_t worthwhile = std::min(count, count * elements / elements_per_thread + 1);
+  const auto threads = static_cast<int>(std::min<std::int64_t>(worthwhile, omp_get_max_threads()));
   if (threads > 1) {
 #pragma omp parallel num_threads(threads)
     {
@@ -42,8 +47,8 @@ void parallel_ranges(std::int64_t count, Work&& work) {
 
 /// Calls `work(index, thread)` for each index in [0, count).
 template <class Work>
-void parallel_for(std::int64_t count, Work&& work) {
-  parallel_ranges(count, [&](std::int64_t first, std::int64_t last, int thread) {
+void parallel_for(std::int64_t count, std::int64_t elements, Work&& work) {
+  parallel_ranges(count, elements, [&](std::int64_t first, std::int64_t last, int thread) {
     for (std::int64_t i = first; i < last; ++i) {
       work(i, thread);
     }
