@@ -1,5 +1,7 @@
 #include "bench/bench_model.hpp"
 
+#include <ctime>
+
 #include "core/bf16.hpp"
 #include "core/philox.hpp"
 #include "device/host/host_device.hpp"
@@ -13,14 +15,26 @@ double BenchConfig::flops_per_token() const {
   return 6 * parameters + 6 * l * c * static_cast<double>(seq_len);
 }
 
+double seconds_now(BenchClock clock) {
+  timespec now{};
+  clock_gettime(clock == BenchClock::cpu ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double OpTimes::total() const {
+  double sum = 0;
+  for (const auto& [kind, seconds] : seconds_) {
+    sum += seconds;
+  }
+  return sum;
+}
+
 void OpTimes::start() {
-  submit(compute_, [this] { started_ = std::chrono::steady_clock::now(); });
+  submit(compute_, [this] { started_ = seconds_now(clock_); });
 }
 
 void OpTimes::stop(const std::string& kind) {
-  submit(compute_, [this, kind] {
-    seconds_[kind] += std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-  });
+  submit(compute_, [this, kind] { seconds_[kind] += seconds_now(clock_) - started_; });
 }
 
 BenchModel::BenchModel(Device& device, Ops& ops, const BenchConfig& config)

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -28,10 +27,15 @@ struct BenchConfig {
   [[nodiscard]] double flops_per_token() const;
 };
 
+/// What is measured: time passed, or time that the compute thread had a processor: on a machine shared with
+/// other work the latter is the steadier number, and with one thread it means something.
+enum class BenchClock { wall, cpu };
+[[nodiscard]] double seconds_now(BenchClock clock);
+
 /// Time that the compute stream spends in each kind of operation.
 class OpTimes {
  public:
-  explicit OpTimes(Stream& compute) : compute_(compute) {}
+  OpTimes(Stream& compute, BenchClock clock) : compute_(compute), clock_(clock) {}
   /// Issues what `issue` issues and charges its time to `kind`.
   template <class Issue>
   void charge(const std::string& kind, Issue&& issue) {
@@ -41,14 +45,16 @@ class OpTimes {
   }
   void clear() { seconds_.clear(); }
   [[nodiscard]] const std::map<std::string, double>& seconds() const { return seconds_; }
+  [[nodiscard]] double total() const;
 
  private:
   void start();
   void stop(const std::string& kind);
 
   Stream& compute_;
-  std::chrono::steady_clock::time_point started_;  // used by the compute thread
-  std::map<std::string, double> seconds_;          // likewise, until the stream is synchronised
+  BenchClock clock_;
+  double started_ = 0;                     // used by the compute thread
+  std::map<std::string, double> seconds_;  // likewise, until the stream is synchronised
 };
 
 /// A GPT-2 with random weights on one device, unsharded, and the memory of one step.

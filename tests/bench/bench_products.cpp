@@ -1,7 +1,6 @@
 #include "bench/bench_products.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include <dnnl.hpp>
@@ -9,7 +8,6 @@
 namespace shardgpt::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using dnnl::memory;
 using Tag = memory::format_tag;
 
@@ -21,8 +19,8 @@ struct Shape {
 };
 
 /// Best of `repeats`, GFLOP/s.
-double product_rate(const Shape& shape, memory::data_type in, Tag a_tag, Tag b_tag, memory::data_type out,
-                    int repeats) {
+double product_rate(BenchClock clock, const Shape& shape, memory::data_type in, Tag a_tag, Tag b_tag,
+                    memory::data_type out, int repeats) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
   const memory::desc a({shape.rows, shape.inner}, in, a_tag);
@@ -39,10 +37,10 @@ double product_rate(const Shape& shape, memory::data_type in, Tag a_tag, Tag b_t
   }
   double best = 0;
   for (int i = 0; i <= repeats; ++i) {
-    const auto start = Clock::now();
+    const double start = seconds_now(clock);
     product.execute(stream, {{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}, {DNNL_ARG_DST, result}});
     stream.wait();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_now(clock) - start;
     const double flops = 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.inner) *
                          static_cast<double>(shape.cols);
     best = std::max(best, flops / seconds * 1e-9);
@@ -52,7 +50,7 @@ double product_rate(const Shape& shape, memory::data_type in, Tag a_tag, Tag b_t
 
 }  // namespace
 
-double measure_products(const BenchConfig& config, DType dtype, int repeats) {
+double measure_products(const BenchConfig& config, DType dtype, BenchClock clock, int repeats) {
   const std::int64_t m = config.tokens();
   const std::int64_t c = config.embd;
   const Shape shapes[] = {{"qkv", m, c, 3 * c},
@@ -66,11 +64,12 @@ double measure_products(const BenchConfig& config, DType dtype, int repeats) {
   double flops = 0;
   double seconds = 0;
   for (const Shape& s : shapes) {
-    const double forward = product_rate(s, type, Tag::ab, Tag::ab, type, repeats);
-    const double din = product_rate({"", s.rows, s.cols, s.inner}, type, Tag::ab, Tag::ba, type, repeats);
-    const double dweight =
-        product_rate({"", s.inner, s.rows, s.cols}, type, Tag::ba, Tag::ab, memory::data_type::f32, repeats);
-    const double packed = product_rate(s, type, Tag::ab, Tag::any, type, repeats);
+    const double forward = product_rate(clock, s, type, Tag::ab, Tag::ab, type, repeats);
+    const double din =
+        product_rate(clock, {"", s.rows, s.cols, s.inner}, type, Tag::ab, Tag::ba, type, repeats);
+    const double dweight = product_rate(clock, {"", s.inner, s.rows, s.cols}, type, Tag::ba, Tag::ab,
+                                        memory::data_type::f32, repeats);
+    const double packed = product_rate(clock, s, type, Tag::ab, Tag::any, type, repeats);
     std::printf("%-12s %6ld %6ld %6ld %9.1f %9.1f %9.1f %9.1f\n", s.name, static_cast<long>(s.rows),
                 static_cast<long>(s.inner), static_cast<long>(s.cols), forward, din, dweight, packed);
     const double layers = s.cols == config.padded_vocab() ? 1.0 : static_cast<double>(config.layers);

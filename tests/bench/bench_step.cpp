@@ -1,5 +1,6 @@
 // Speed of the operations of one training step on one device: forward and backward of a GPT-2 with random
 // weights, no sharding, no optimizer.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -18,6 +19,7 @@ struct Options {
   BenchConfig config;
   std::string ops = "cpu";
   std::string precision = "bf16";
+  BenchClock clock = BenchClock::wall;
   int threads = 2;
   int steps = 3;
   int product_repeats = 5;
@@ -42,6 +44,9 @@ Options parse(int argc, char** argv) {
   number("--product-repeats", options.product_repeats);
   known["--ops"] = [&](const std::string& text) { options.ops = text; };
   known["--precision"] = [&](const std::string& text) { options.precision = text; };
+  known["--clock"] = [&](const std::string& text) {
+    options.clock = text == "cpu" ? BenchClock::cpu : BenchClock::wall;
+  };
   for (int i = 1; i < argc; i += 2) {
     const auto found = known.find(argv[i]);
     if (found == known.end() || i + 1 == argc) {
@@ -63,10 +68,7 @@ Options parse(int argc, char** argv) {
 }
 
 void print_times(const OpTimes& times, int steps) {
-  double total = 0;
-  for (const auto& [kind, seconds] : times.seconds()) {
-    total += seconds;
-  }
+  const double total = times.total();
   std::printf("\n%-22s %10s %7s\n", "operation", "ms a step", "share");
   for (const auto& [kind, seconds] : times.seconds()) {
     std::printf("%-22s %10.1f %6.1f%%\n", kind.c_str(), seconds / steps * 1e3, seconds / total * 100);
@@ -81,28 +83,26 @@ int run(const Options& options) {
                                         : make_reference_ops(*device, dtype, config.limits());
   Stream& compute = device->stream(StreamRole::compute);
   BenchModel model(*device, *ops, config);
-  OpTimes times(compute);
+  OpTimes times(compute, options.clock);
   model.step(times);  // makes the primitives and touches the memory
   times.clear();
   double peak = 0;
   const auto measure_peak = [&] {
-    submit(compute, [&] { peak = std::max(peak, measure_products(config, dtype, options.product_repeats)); });
+    submit(compute, [&] {
+      peak = std::max(peak, measure_products(config, dtype, options.clock, options.product_repeats));
+    });
     compute.synchronize();
   };
   if (options.ops == "cpu") {
     measure_peak();
   }
   double best = 0;
-  const auto start = std::chrono::steady_clock::now();
   for (int step = 0; step < options.steps; ++step) {
-    const auto step_start = std::chrono::steady_clock::now();
+    const double before = times.total();
     model.step(times);
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - step_start).count();
-    best = std::max(best, static_cast<double>(config.tokens()) / seconds);
+    best = std::max(best, static_cast<double>(config.tokens()) / (times.total() - before));
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double tokens_per_s = options.steps * static_cast<double>(config.tokens()) / seconds;
+  const double tokens_per_s = options.steps * static_cast<double>(config.tokens()) / times.total();
   print_times(times, options.steps);
   for (const MemoryUse& use : device->memory_use()) {
     std::printf("memory: %s %.1f MB\n", use.category.c_str(), static_cast<double>(use.peak_bytes) * 1e-6);

@@ -59,13 +59,19 @@ void classifier(CpuContext& context, const Ops::Classifier& a) {
   if (differentiate) {
     dlogits = std::is_same_v<T, float> ? context.logits.as<T>() : context.dlogits.as<T>();
   }
+  ProductKind din_kind{.inner = a.wte.rows, .cols = a.wte.cols, .in = context.dtype, .out = context.dtype};
   for (std::int64_t first = 0; first < a.in.rows; first += context.group_rows) {
     const std::int64_t count = std::min(context.group_rows, a.in.rows - first);
     softmax_group(context, a, first, count, dlogits);
     if (a.din.data != nullptr) {
-      const ProductKind kind{
-          .rows = count, .inner = a.wte.rows, .cols = a.wte.cols, .in = context.dtype, .out = context.dtype};
-      context.products.multiply(kind, dlogits, a.wte.data, nullptr, elements<T>(a.din) + first * a.din.cols);
+      if (din_kind.rows != count) {  // the first group, and a last one that is smaller
+        din_kind.rows = count;
+        din_kind.b = Stored::packed;
+        din_kind.b =
+            context.products.pack(din_kind, a.wte.data, context.packed_wte) ? Stored::packed : Stored::plain;
+      }
+      const void* wte = din_kind.b == Stored::packed ? context.packed_wte.data() : a.wte.data;
+      context.products.multiply(din_kind, dlogits, wte, nullptr, elements<T>(a.din) + first * a.din.cols);
     }
     if (a.dwte != nullptr) {
       const ProductKind kind{.rows = a.wte.rows,

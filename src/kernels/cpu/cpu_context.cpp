@@ -53,6 +53,12 @@ CpuContext::CpuContext(Device& device, DType type, const OpsLimits& limits, cons
   if (type == DType::bf16) {
     dlogits = workspace(group_rows * limits.padded_vocab, dtype_bytes(type));
   }
+  if (type == DType::bf16 && options.bf16_products == Bf16Products::native) {
+    transposed_in = workspace(4 * limits.embd * transposed_stride(tokens), dtype_bytes(type));
+    const std::int64_t block = 64;  // oneDNN pads to its blocks
+    packed_wte =
+        workspace(round_up(limits.padded_vocab, block) * round_up(limits.embd, block), dtype_bytes(type));
+  }
   losses = workspace(group_rows, sizeof(double));
   norms = workspace(norm_parts, sizeof(double));
 }

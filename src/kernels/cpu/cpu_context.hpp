@@ -20,6 +20,12 @@ struct CpuOptions {
 inline constexpr std::int64_t rows_per_part = 64;
 inline constexpr std::int64_t norm_parts = 1024;
 
+/// Elements from one row to the next of a transposed activation of `rows` rows: an odd number of cache lines,
+/// because a power of two would put a column into few sets of the cache.
+[[nodiscard]] constexpr std::int64_t transposed_stride(std::int64_t rows) {
+  return (rows + 31) / 32 % 2 == 1 ? (rows + 31) / 32 * 32 : ((rows + 31) / 32 + 1) * 32;
+}
+
 /// What the operations share: kernels, products, and all scratch memory, sized for the limits at
 /// construction. Used on the compute thread only, by one operation at a time.
 struct CpuContext {
@@ -35,9 +41,11 @@ struct CpuContext {
   Buffer partial_sums;            ///< float, one row per rows_per_part rows
   Buffer attention;               ///< float [threads, attention_floats]
   Buffer logits;                  ///< float [logit_rows, padded vocabulary]
-  Buffer dlogits;  ///< bf16 [group_rows, padded vocabulary]; empty for f32, which reuses `logits`
-  Buffer losses;   ///< double [group_rows]
-  Buffer norms;    ///< double [norm_parts]
+  Buffer dlogits;        ///< bf16 [group_rows, padded vocabulary]; empty for f32, which reuses `logits`
+  Buffer losses;         ///< double [group_rows]
+  Buffer transposed_in;  ///< bf16 [4C, transposed_stride(tokens)]; empty where products do not run on bf16
+  Buffer packed_wte;     ///< bf16, wte in oneDNN's layout; empty likewise
+  Buffer norms;          ///< double [norm_parts]
 };
 
 /// The vector code's view of element type T: float, or bf16 as its bits.

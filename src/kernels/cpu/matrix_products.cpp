@@ -16,7 +16,15 @@ dnnl::memory::data_type dnnl_type(DType type) {
 }
 
 dnnl::memory::format_tag dnnl_layout(Stored stored) {
-  return stored == Stored::plain ? dnnl::memory::format_tag::ab : dnnl::memory::format_tag::ba;
+  switch (stored) {
+    case Stored::plain:
+      return dnnl::memory::format_tag::ab;
+    case Stored::transposed:
+      return dnnl::memory::format_tag::ba;
+    case Stored::packed:
+      break;
+  }
+  return dnnl::memory::format_tag::any;  // oneDNN chooses
 }
 
 /// oneDNN takes non-const handles also for what it only reads.
@@ -65,6 +73,24 @@ class MatrixProducts::Impl {
     primitive.matmul.execute(stream_, arguments);
   }
 
+  bool pack(const ProductKind& kind, const void* b, const Buffer& to) {
+    if (through_float_ || kind.rows == 0 || kind.cols == 0) {
+      return false;
+    }
+    const Primitive& primitive = primitive_of(kind);
+    const dnnl::memory::desc plain({kind.inner, kind.cols}, dnnl_type(kind.in), dnnl::memory::format_tag::ab);
+    if (primitive.b == plain || primitive.b.get_size() > to.bytes()) {
+      return false;
+    }
+    reorder(plain, b, primitive.b, to.data());
+    return true;
+  }
+
+  void transpose(std::int64_t rows, std::int64_t cols, const void* from, void* to, std::int64_t stride) {
+    const auto type = dnnl::memory::data_type::bf16;
+    reorder({{cols, rows}, type, dnnl::memory::format_tag::ba}, from, {{cols, rows}, type, {stride, 1}}, to);
+  }
+
  private:
   struct Primitive {
     dnnl::memory::desc a;
@@ -80,7 +106,9 @@ class MatrixProducts::Impl {
       return found->second;
     }
     Primitive made;
-    made.a = {{kind.rows, kind.inner}, dnnl_type(kind.in), dnnl_layout(kind.a)};
+    made.a = kind.a_stride == 0
+                 ? dnnl::memory::desc({kind.rows, kind.inner}, dnnl_type(kind.in), dnnl_layout(kind.a))
+                 : dnnl::memory::desc({kind.rows, kind.inner}, dnnl_type(kind.in), {kind.a_stride, 1});
     made.b = {{kind.inner, kind.cols}, dnnl_type(kind.in), dnnl_layout(kind.b)};
     made.c = {{kind.rows, kind.cols}, dnnl_type(kind.out), dnnl::memory::format_tag::ab};
     dnnl::primitive_attr attributes;
@@ -94,8 +122,18 @@ class MatrixProducts::Impl {
     }
     const auto description = kind.bias ? dnnl::matmul::desc(made.a, made.b, made.bias, made.c)
                                        : dnnl::matmul::desc(made.a, made.b, made.c);
-    made.matmul = dnnl::matmul(dnnl::matmul::primitive_desc(description, attributes, engine_));
+    const dnnl::matmul::primitive_desc primitive(description, attributes, engine_);
+    made.b = primitive.weights_desc();
+    made.matmul = dnnl::matmul(primitive);
     return primitives_.emplace(kind, std::move(made)).first->second;
+  }
+
+  /// Reorders are cheap to make: oneDNN keeps their code in its own cache.
+  void reorder(const dnnl::memory::desc& from_layout, const void* from, const dnnl::memory::desc& to_layout,
+               void* to) {
+    dnnl::memory source(from_layout, engine_, handle(from));
+    dnnl::memory target(to_layout, engine_, to);
+    dnnl::reorder(source, target).execute(stream_, source, target);
   }
 
   void multiply_through_float(const ProductKind& kind, const void* a, const void* b, const void* bias,
@@ -150,6 +188,15 @@ MatrixProducts::~MatrixProducts() = default;
 void MatrixProducts::multiply(const ProductKind& kind, const void* a, const void* b, const void* bias,
                               void* c) {
   impl_->multiply(kind, a, b, bias, c);
+}
+
+bool MatrixProducts::pack(const ProductKind& kind, const void* b, const Buffer& to) {
+  return impl_->pack(kind, b, to);
+}
+
+void MatrixProducts::transpose(std::int64_t rows, std::int64_t cols, const void* from, void* to,
+                               std::int64_t stride) {
+  impl_->transpose(rows, cols, from, to, stride);
 }
 
 }  // namespace shardgpt::cpu

@@ -10,8 +10,9 @@
 
 namespace shardgpt::cpu {
 
-/// How a factor of a product lies in memory: as it enters the product, row-major, or as its transpose.
-enum class Stored { plain, transposed };
+/// How a factor of a product lies in memory: as it enters the product, row-major; as its transpose; or, for b
+/// only, as MatrixProducts::pack wrote it.
+enum class Stored { plain, transposed, packed };
 
 /// One kind of product c[rows, cols] = a[rows, inner] * b[inner, cols] (+ bias[cols]) (+ c). a, b and bias
 /// have the type `in`.
@@ -21,6 +22,8 @@ struct ProductKind {
   std::int64_t cols = 0;
   Stored a = Stored::plain;
   Stored b = Stored::plain;
+  std::int64_t a_stride =
+      0;  ///< elements from one row of a to the next where that is stored plain; 0: no gap
   DType in = DType::f32;
   DType out = DType::f32;
   bool bias = false;
@@ -52,6 +55,12 @@ class MatrixProducts {
 
   /// Nothing is done where rows or cols is 0; `inner` must not be 0.
   void multiply(const ProductKind& kind, const void* a, const void* b, const void* bias, void* c);
+  /// Writes the row-major b in the layout in which `kind` (with Stored::packed) reads it fastest; worth it
+  /// where several products follow, or few rows of b are used at a time. False, with nothing done, where
+  /// there is no gain or `to` is too small: then multiply the plain b.
+  [[nodiscard]] bool pack(const ProductKind& kind, const void* b, const Buffer& to);
+  /// to[cols, rows] = from[rows, cols] transposed, bf16; `stride` elements from one row of `to` to the next.
+  void transpose(std::int64_t rows, std::int64_t cols, const void* from, void* to, std::int64_t stride);
 
  private:
   class Impl;
