@@ -25,20 +25,26 @@ bool is_shard_name(std::string_view file, std::string_view name, std::string_vie
   return middle.front() == '_' && middle.find_first_not_of("0123456789", 1) == std::string_view::npos;
 }
 
-}  // namespace
-
-std::vector<std::string> shard_files_in(const std::filesystem::path& folder) {
+/// Names of the files in `folder` that end in `suffix`, in bytewise order.
+std::vector<std::string> files_in(const std::filesystem::path& folder, std::string_view suffix) {
   std::vector<std::string> names;
   std::error_code failure;
   for (std::filesystem::directory_iterator entry(folder, failure), end; !failure && entry != end;
        entry.increment(failure)) {
-    if (entry->path().extension() == ".bin") {
-      names.push_back(entry->path().filename().string());
+    std::string name = entry->path().filename().string();
+    if (name.ends_with(suffix)) {
+      names.push_back(std::move(name));
     }
   }
   SHARDGPT_REQUIRE(!failure, "cannot list " + folder.string() + ": " + failure.message());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> shard_files_in(const std::filesystem::path& folder) {
+  return files_in(folder, ".bin");
 }
 
 DatasetWriter::DatasetWriter(std::filesystem::path folder, std::string name, TokenType type,
@@ -125,6 +131,11 @@ DatasetManifest DatasetWriter::finish(DatasetManifest manifest, std::span<const 
   }
   for (const CompanionFile& companion : companions) {
     write_file_atomically(folder_ / companion.name, companion.content);
+  }
+  for (const std::string& file : files_in(folder_, ".bin.tmp")) {
+    if (is_shard_name(file, name_, ".bin.tmp")) {
+      std::filesystem::remove(folder_ / file);  // of a run that was killed
+    }
   }
   manifest.name = name_;
   manifest.token_type = type_;

@@ -61,6 +61,15 @@ BOOST_AUTO_TEST_CASE(a_finished_set_is_replaced_only_on_demand) {
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(what_a_killed_run_left_is_removed) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "tokens_000007.bin.tmp", "x");
+  write_bytes(folder / "notes.bin.tmp", "x");
+  write_set(folder.path(), counting(0, 25), 100);
+  BOOST_TEST(!std::filesystem::exists(folder / "tokens_000007.bin.tmp"));
+  BOOST_TEST(std::filesystem::exists(folder / "notes.bin.tmp"));
+}
+
 BOOST_AUTO_TEST_CASE(files_of_others_are_never_removed) {
   const TemporaryFolder folder;
   write_bytes(folder / "pytorch_model.bin", "weights");
