@@ -35,11 +35,15 @@ function(shardgpt_library name)
   endif()
 endfunction()
 
+# Builds the programs without the tests.
+add_custom_target(programs)
+
 # shardgpt_program(NAME SOURCES ... DEPS ...): makes the installed program NAME.
 function(shardgpt_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  add_dependencies(programs ${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()

@@ -12,6 +12,11 @@ set(SHARDGPT_MPI_ENVIRONMENT
   "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp"
   "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 
+# Labels beside npN: heavy (left out under sanitizers), tsan (run under ThreadSanitizer), system (starts a program),
+# static (checks sources), long and hf (not part of "make check"). Targets that build what a label selects:
+add_custom_target(tests_light)  # all but heavy
+add_custom_target(tests_tsan)
+
 function(shardgpt_set_test_properties test timeout processors labels)
   set_tests_properties(${test} PROPERTIES
     TIMEOUT ${timeout} PROCESSORS ${processors} SKIP_RETURN_CODE 77
@@ -26,6 +31,12 @@ function(shardgpt_add_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_LIBS} Boost::unit_test_framework)
   target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK)
+  if(NOT "heavy" IN_LIST ARG_LABELS AND NOT "long" IN_LIST ARG_LABELS)
+    add_dependencies(tests_light ${name})
+  endif()
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(tests_tsan ${name})
+  endif()
   if(ARG_RANKS)
     foreach(ranks IN LISTS ARG_RANKS)
       add_test(NAME ${name}_np${ranks}

@@ -1,0 +1,78 @@
+# Front door. Everything is built by CMake (CMakePresets.json); this file compiles nothing itself.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+PRESET ?= cpu-release
+PREFIX ?= /usr/local
+BUILD := build/$(PRESET)
+SETUP := cmake/setup-debian.sh
+
+.PHONY: help setup build demo check check-release check-asan check-tsan check-hf check-long bench lint format install clean
+
+help: ## this list
+	@echo 'shardgpt: trains GPT-2 fully sharded over MPI'
+	@echo
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@echo
+	@echo '  Variables: JOBS=$(JOBS) PRESET=$(PRESET) PREFIX=$(PREFIX)'
+
+setup: ## install every Debian package that building and checking need
+	@$(SETUP)
+
+build: ## the three programs, into build/PRESET/bin
+	@$(SETUP) --optional build
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target programs
+	@echo 'programs: $(BUILD)/bin'
+
+demo: build ## data preparation, training, stop, resume, conversion on real text (about five minutes)
+	bash tests/demo/run_demo.sh $(BUILD)/bin
+
+check: setup check-release check-asan check-tsan ## every test, then the sanitizers
+
+check-release:
+	cmake --preset cpu-release
+	cmake --build --preset cpu-release --parallel $(JOBS)
+	ctest --preset cpu-release --parallel $(JOBS) -LE 'hf|long'
+
+# Memory errors and undefined behaviour: all but the heavy tests.
+check-asan:
+	cmake --preset cpu-asan
+	cmake --build --preset cpu-asan --parallel $(JOBS) --target programs tests_light
+	ctest --preset cpu-asan --parallel $(JOBS) -LE 'hf|long|heavy|static'
+
+# Missing orderings between threads: the tests that are about them.
+check-tsan:
+	cmake --preset cpu-tsan
+	cmake --build --preset cpu-tsan --parallel $(JOBS) --target tests_tsan
+	ctest --preset cpu-tsan --parallel $(JOBS) -L tsan
+
+check-hf: build ## compare with Hugging Face transformers (Python, from PyPI)
+	@$(SETUP) --optional hf
+	bash tests/hf/run_check.sh $(BUILD)/bin
+
+check-long: ## the tests that take more than minutes
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+	ctest --preset $(PRESET) --parallel $(JOBS) -L long
+
+bench: ## kernels and training speed of this machine, into build/PRESET/bench
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target benchmarks
+	bash tests/bench/run_bench.sh $(BUILD)
+
+lint: ## clang-format, clang-tidy, shellcheck
+	@$(SETUP) --optional build lint
+	cmake --preset lint -Werror=dev -Werror=deprecated
+	bash cmake/lint.sh build/lint $(JOBS)
+
+format: ## apply .clang-format to every source file
+	bash cmake/check_format.sh --fix
+
+install: build ## programs, configurations and documents under PREFIX (default /usr/local)
+	cmake --install $(BUILD) --prefix '$(PREFIX)'
+
+clean: ## delete build and demo
+	rm -rf build demo
