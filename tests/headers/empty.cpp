@@ -1,0 +1,1 @@
+// A library needs a source, also where a folder has no header.
