@@ -38,6 +38,7 @@ class UnitView {
   /// [rows, cols] of the table. Ops read weights only; Matrix has no const form.
   [[nodiscard]] Matrix matrix(Position position) const {
     const TensorSpec& spec = tensor(position);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
     return {const_cast<std::byte*>(at(position)), spec.shape[0], spec.shape[1]};
   }
 

@@ -21,6 +21,7 @@ struct DataIdentity {
 };
 
 /// The state of a run beside weights and moments: /state of a checkpoint.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving JSON throws nothing
 struct RunState {
   std::int64_t step = 0;    ///< batches done, skipped ones included; also the data position
   std::int64_t tokens = 0;  ///< trained on
