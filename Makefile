@@ -51,7 +51,8 @@ check-tsan:
 
 check-hf: build ## compare with Hugging Face transformers (Python, from PyPI)
 	@$(SETUP) --optional hf
-	bash tests/hf/run_check.sh $(BUILD)/bin
+	sh tests/hf/run.sh $(BUILD)/bin/shardgpt-convert tests/reference/tiny-a build
+	ctest --preset $(PRESET) -L hf
 
 check-long: ## the tests that take more than minutes
 	cmake --preset $(PRESET)
