@@ -11,16 +11,21 @@ namespace {
 
 using namespace shardgpt;
 
-/// InputError is thrown by all ranks together: one says it, and all leave.
+/// InputError and AgreedError are thrown by all ranks together: one says it, and all leave.
 int run(const TrainConfig& config, const MpiSession& session) {
-  const int rank = session.world().rank();
+  const bool speaks = session.world().rank() == 0;
   try {
     return run_training(config, session);
   } catch (const InputError& error) {
-    if (rank == 0) {
+    if (speaks) {
       log_error(error.what());
     }
     return exit_bad_input;
+  } catch (const AgreedError& error) {
+    if (speaks) {
+      log_error(error.what());
+    }
+    return exit_error;
   } catch (const std::exception& error) {
     log_error(error.what());
     MpiSession::abort(exit_error);  // peers may sit in a collective; returning would hang them

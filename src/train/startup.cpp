@@ -65,6 +65,14 @@ void require_same_model(const ModelConfig& found, const TrainConfig& config, con
                                            ". Leave the model options out, or use another --run-dir");
 }
 
+/// Collective.
+void require_file(const MpiComm& comm, const char* option, const std::filesystem::path& path) {
+  run_phase(comm, [&] {
+    SHARDGPT_REQUIRE(std::filesystem::exists(path),
+                     std::string(option) + " " + path.string() + " does not exist");
+  });
+}
+
 std::filesystem::path newest_in(const MpiComm& comm, const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) {
     return path;
@@ -138,6 +146,7 @@ ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {
   if (config.run.resume == "auto" && !config.run.run_dir.empty()) {
     origin.resume = newest_checkpoint_info(comm, run_dir);
   } else if (config.run.resume != "auto" && config.run.resume != "never") {
+    require_file(comm, "--resume", config.run.resume);
     origin.resume = read_checkpoint_info(comm, config.run.resume);
   }
   if (origin.resume) {
@@ -146,6 +155,7 @@ ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {
     return origin;
   }
   if (!config.model.init_from.empty()) {
+    require_file(comm, "--init-from", config.model.init_from);
     origin.init = read_checkpoint_info(comm, newest_in(comm, config.model.init_from));
     origin.model = origin.init->config;
     require_same_model(origin.model, config, origin.init->path.string());

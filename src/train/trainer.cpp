@@ -26,7 +26,8 @@ std::vector<std::int64_t> shard_elements(const ShardedUnits& units) {
 }
 
 /// Cuts this rank's logical piece of each unit where the decay changes.
-std::vector<std::vector<DecayRun>> decay_runs(const TensorTable& table, const ShardedUnits& units, bool decay_all) {
+std::vector<std::vector<DecayRun>> decay_runs(const TensorTable& table, const ShardedUnits& units,
+                                              bool decay_all) {
   std::vector<std::vector<DecayRun>> runs(table.units().size());
   for (std::size_t unit = 0; unit < runs.size(); ++unit) {
     const UnitPlan& plan = units.plan()[unit];
@@ -76,7 +77,8 @@ Trainer::Trainer(Device& device, Ops& ops, Collectives& collectives, const Tenso
              {.compute_type = ops.dtype(),
               .unshard_slots = options.unshard_slots,
               .root_capacity = Gpt2::root_capacity(table)}),
-      adamw_(device, ops, options.adamw, shard_elements(units_), decay_runs(table, units_, options.decay_all)),
+      adamw_(device, ops, options.adamw, shard_elements(units_),
+             decay_runs(table, units_, options.decay_all)),
       model_(device, ops, table,
              {.max_rows = options.micro_batch, .seq_len = options.seq_len, .use = ActivationUse::training}),
       sums_memory_(device.allocate(2 * sizeof(StepSums) + sizeof(StepScalars) +
@@ -99,7 +101,8 @@ Trainer::~Trainer() {
 }
 
 void Trainer::synchronize() {
-  for (const StreamRole role : {StreamRole::compute, StreamRole::gather, StreamRole::reduce, StreamRole::copy}) {
+  for (const StreamRole role :
+       {StreamRole::compute, StreamRole::gather, StreamRole::reduce, StreamRole::copy}) {
     device_.stream(role).synchronize();
   }
 }
@@ -167,18 +170,16 @@ void Trainer::submit_step(std::int64_t step, const Batch& batch, double lr, bool
   UnshardSlot::Lease root = units_.acquire_root();
   const std::int64_t micro_batches =
       micro_batches_per_step(options_.global_batch, options_.micro_batch, collectives_.size());
-  for_micro_batches(batch, micro_batches,
-                    [&](BatchShape shape, const std::int32_t* inputs, const std::int32_t* targets) {
-                      model_.begin(shape, inputs, targets, root.params());
-                      units_.forward([&](std::int64_t block, const void* params) {
-                        model_.block_forward(block, params);
-                      });
-                      model_.head(root.params(), step_sums_, units_.root_grad());
-                      units_.backward([&](std::int64_t block, const void* params, float* grads) {
-                        model_.block_backward(block, params, grads);
-                      });
-                      model_.end(units_.root_grad());
-                    });
+  for_micro_batches(
+      batch, micro_batches, [&](BatchShape shape, const std::int32_t* inputs, const std::int32_t* targets) {
+        model_.begin(shape, inputs, targets, root.params());
+        units_.forward([&](std::int64_t block, const void* params) { model_.block_forward(block, params); });
+        model_.head(root.params(), step_sums_, units_.root_grad());
+        units_.backward([&](std::int64_t block, const void* params, float* grads) {
+          model_.block_backward(block, params, grads);
+        });
+        model_.end(units_.root_grad());
+      });
   root.release();
   units_.finish_gradients();
 
@@ -216,15 +217,14 @@ StepReport Trainer::collect() {
 
 void Trainer::submit_evaluation(const Batch& batch, std::int64_t global_rows) {
   const UnshardSlot::Lease root = units_.acquire_root();
-  const std::int64_t micro_batches = micro_batches_per_step(global_rows, options_.micro_batch, collectives_.size());
-  for_micro_batches(batch, micro_batches,
-                    [&](BatchShape shape, const std::int32_t* inputs, const std::int32_t* targets) {
-                      model_.begin(shape, inputs, targets, root.params());
-                      units_.forward([&](std::int64_t block, const void* params) {
-                        model_.block_forward(block, params);
-                      });
-                      model_.head(root.params(), evaluation_sums_, nullptr);
-                    });
+  const std::int64_t micro_batches =
+      micro_batches_per_step(global_rows, options_.micro_batch, collectives_.size());
+  for_micro_batches(
+      batch, micro_batches, [&](BatchShape shape, const std::int32_t* inputs, const std::int32_t* targets) {
+        model_.begin(shape, inputs, targets, root.params());
+        units_.forward([&](std::int64_t block, const void* params) { model_.block_forward(block, params); });
+        model_.head(root.params(), evaluation_sums_, nullptr);
+      });
 }
 
 double Trainer::collect_evaluation() {

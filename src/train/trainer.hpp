@@ -50,13 +50,15 @@ struct ShardPiece {
 };
 
 /// Micro-batches that every rank runs per step: ceil(ceil(B / N) / b).
-[[nodiscard]] std::int64_t micro_batches_per_step(std::int64_t global_batch, std::int64_t micro_batch, int ranks);
+[[nodiscard]] std::int64_t micro_batches_per_step(std::int64_t global_batch, std::int64_t micro_batch,
+                                                  int ranks);
 
-/// Training and evaluation of a sharded GPT-2: composes model, sharded units, optimizer and collectives into steps.
-/// All ranks call the same methods in the same order. submit_* only issue work; collect waits.
+/// Training and evaluation of a sharded GPT-2: composes model, sharded units, optimizer and collectives into
+/// steps. All ranks call the same methods in the same order. submit_* only issue work; collect waits.
 class Trainer {
  public:
-  Trainer(Device& device, Ops& ops, Collectives& collectives, const TensorTable& table, const TrainerOptions& options);
+  Trainer(Device& device, Ops& ops, Collectives& collectives, const TensorTable& table,
+          const TrainerOptions& options);
   ~Trainer();
 
   /// Fills master weights from the table's initialisers.
@@ -65,14 +67,16 @@ class Trainer {
   [[nodiscard]] std::vector<ShardPiece> shards();
   void set_counters(const OptimizerCounters& counters);
 
-  /// Issues one optimizer step on this rank's rows of the batch. `stop_request` is summed over ranks into the report.
+  /// Issues one optimizer step on this rank's rows of the batch. `stop_request` is summed over ranks into the
+  /// report.
   void submit_step(std::int64_t step, const Batch& batch, double lr, bool stop_request);
   /// Steps submitted and not collected.
   [[nodiscard]] std::int64_t pending() const { return static_cast<std::int64_t>(pending_.size()); }
   /// Waits for the oldest pending step.
   [[nodiscard]] StepReport collect();
 
-  /// Issues the forward pass over this rank's rows of one evaluation batch of `global_rows` rows over all ranks.
+  /// Issues the forward pass over this rank's rows of one evaluation batch of `global_rows` rows over all
+  /// ranks.
   void submit_evaluation(const Batch& batch, std::int64_t global_rows);
   /// Mean loss per target over all ranks and all batches submitted since the last call.
   [[nodiscard]] double collect_evaluation();
@@ -83,7 +87,8 @@ class Trainer {
  private:
   struct Pending;
 
-  /// Calls `run` for each of `count` micro-batches with its rows of `batch`; the last ones may be short or empty.
+  /// Calls `run` for each of `count` micro-batches with its rows of `batch`; the last ones may be short or
+  /// empty.
   template <class Run>
   void for_micro_batches(const Batch& batch, std::int64_t count, Run&& run);
   void all_reduce(StepSums* sums);

@@ -445,16 +445,33 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
         make_plan(config, table, comm.size(), dtype_from_options(config.device), windows);
     log_info(describe_plan(plan, config, table));
   }
+  const auto note_failure = [&](const std::exception& error) {
+    try {
+      directory.write_status(std::string("failed(") + error.what() + ")");
+    } catch (const std::exception& also) {
+      log_warning(also.what());  // the first error is the one to report
+    }
+  };
   try {
     TrainingLoop loop(config, session, table, std::move(data), directory);
     const bool chosen = config.run.resume != "auto";
     if (!origin.resume || !loop.resume(chosen ? std::optional(origin.resume->path) : std::nullopt)) {
       loop.start_fresh(origin.init);
     }
-    return loop.run();
+    try {
+      return loop.run();
+    } catch (const AgreedError&) {
+      throw;
+    } catch (const std::exception& error) {
+      // Perhaps this rank alone has failed, while its streams and its peers wait for one another: unwinding
+      // would join threads that never end, so the job ends here.
+      log_error(error.what());
+      note_failure(error);
+      MpiSession::abort(exit_error);
+    }
   } catch (const std::exception& error) {
     if (comm.rank() == 0) {
-      directory.write_status(std::string("failed(") + error.what() + ")");
+      note_failure(error);
     }
     throw;
   }

@@ -118,7 +118,7 @@ void agree_or_throw(const MpiComm& comm, const PhaseFailure& failure) {
   if (bad_input) {
     throw InputError(message);
   }
-  throw Error(message);
+  throw AgreedError(message);
 }
 
 bool MpiSession::initialize(int& argc, char**& argv) {

@@ -66,6 +66,12 @@ class MpiComm {
   int size_ = 1;
 };
 
+/// An error that every rank of the communicator has thrown at the same place: nobody waits for anybody.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// What went wrong on this rank in a phase, or nothing.
 struct PhaseFailure {
   bool failed = false;
