@@ -37,9 +37,10 @@ SHARDGPT_VECTOR_BEGIN
   return a > b ? a : b;
 }
 
-/// e^x within 2 ulp for x in [-87.3, 88]; below it is exactly 0 (and for -inf), above it stays at e^88 instead of
-/// overflowing; NaN stays NaN. The polynomial is e^r's for |r| <= ln(2)/2 (Cephes). The range is cut on the bits of x:
-/// from comparisons of floats GCC 12 makes branches that it turns into three loops in one.
+/// e^x within 2 ulp for x in [-87.3, 88]; below it is exactly 0 (and for -inf), above it stays at e^88
+/// instead of overflowing; NaN stays NaN. The polynomial is e^r's for |r| <= ln(2)/2 (Cephes). The range is
+/// cut on the bits of x: from comparisons of floats GCC 12 makes branches that it turns into three loops in
+/// one.
 [[gnu::always_inline]] inline float exp_of(float argument) {
   constexpr float log2_e = 1.44269504088896341F;
   constexpr float ln2_high = 0.693359375F;
