@@ -59,10 +59,9 @@ check-long: ## the tests that take more than minutes
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 	ctest --preset $(PRESET) --parallel $(JOBS) -L long
 
-bench: ## kernels and training speed of this machine, into build/PRESET/bench
-	cmake --preset $(PRESET)
-	cmake --build --preset $(PRESET) --parallel $(JOBS) --target benchmarks
-	bash tests/bench/run_bench.sh $(BUILD)
+bench: build ## speed of this machine: kernels, a training step, the tokenizer; into build/PRESET/bench
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_tokenizer
+	bash tests/bench/run.sh $(BUILD)
 
 lint: ## clang-format, clang-tidy, shellcheck
 	@$(SETUP) --optional build lint

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# run.sh BUILD: runs the benchmarks of BUILD; the report, with machine and version, goes to BUILD/bench/DATE.txt.
+set -euo pipefail
+build=$1
+mkdir -p "$build/bench"
+report="$build/bench/$(date -u +%Y-%m-%dT%H%M%SZ).txt"
+
+run() {
+  printf '\n$ %s\n' "$*"
+  "$@"
+}
+{
+  date -u
+  "$build/bin/shardgpt-train" --version
+  lscpu | grep -E '^(Model name|CPU\(s\)|Thread|Core|Socket|NUMA node\(s\))' || true
+  uptime
+  run "$build/tests/bench/bench_step" --threads "$(nproc)"
+  run "$build/tests/bench/bench_tokenizer"
+} 2>&1 | tee "$report"
+printf '\nreport: %s\n' "$report"
