@@ -12,6 +12,7 @@
 #include "checkpoint/resume.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "core/error.hpp"
+#include "hf/hf_model.hpp"
 #include "train/run_data.hpp"
 #include "train/train_options.hpp"
 
@@ -73,18 +74,29 @@ void require_file(const MpiComm& comm, const char* option, const std::filesystem
   });
 }
 
-std::filesystem::path newest_in(const MpiComm& comm, const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) {
-    return path;
+bool is_hf_folder(const std::filesystem::path& path) {
+  return std::filesystem::exists(path / "config.json");
+}
+
+/// Takes the model of --init-from: a checkpoint, a run folder or a Hugging Face folder. Collective.
+void find_initial_weights(const MpiComm& comm, const std::filesystem::path& path, ModelOrigin& origin) {
+  require_file(comm, "--init-from", path);
+  if (is_hf_folder(path)) {
+    run_phase(comm, [&] { origin.model = HfModel(path).config(); });
+    origin.hf_folder = path;
+    return;
   }
-  SHARDGPT_REQUIRE(
-      !std::filesystem::exists(path / "config.json"),
-      "--init-from " + path.string() +
-          " is a Hugging Face folder: make a checkpoint of it first with 'shardgpt-convert from-hf " +
-          path.string() + " --output FILE.h5'");
-  const auto candidates = find_resumable(comm, path);
-  SHARDGPT_REQUIRE(!candidates.empty(), "--init-from " + path.string() + " holds no complete checkpoint");
-  return candidates.front();
+  std::filesystem::path file = path;
+  if (std::filesystem::is_directory(path)) {
+    const auto candidates = find_resumable(comm, path);
+    SHARDGPT_REQUIRE(!candidates.empty(),
+                     "--init-from " + path.string() +
+                         " is neither a run folder with a complete checkpoint nor a Hugging Face "
+                         "folder with a config.json");
+    file = candidates.front();
+  }
+  origin.init = read_checkpoint_info(comm, file);
+  origin.model = origin.init->config;
 }
 
 }  // namespace
@@ -155,10 +167,8 @@ ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {
     return origin;
   }
   if (!config.model.init_from.empty()) {
-    require_file(comm, "--init-from", config.model.init_from);
-    origin.init = read_checkpoint_info(comm, newest_in(comm, config.model.init_from));
-    origin.model = origin.init->config;
-    require_same_model(origin.model, config, origin.init->path.string());
+    find_initial_weights(comm, config.model.init_from, origin);
+    require_same_model(origin.model, config, config.model.init_from);
     return origin;
   }
   const DatasetVocabulary vocabulary = read_dataset_vocabulary(comm, config.data.data);

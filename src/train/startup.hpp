@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct ModelOrigin {
   ModelConfig model;
   std::optional<CheckpointInfo> resume;  ///< go on from this checkpoint
   std::optional<CheckpointInfo> init;    ///< take the weights of this one
+  std::filesystem::path hf_folder;       ///< or of this Hugging Face folder; empty: neither
 };
 
 /// Decides the model: of the checkpoint that the run goes on from, of --init-from, or of the options. Where

@@ -58,7 +58,8 @@ void for_each_option(Config& config, Visitor&& visit) {
   visit(group, "--embd", model.embd, "embedding width");
   visit(group, "--vocab", model.vocab, "vocabulary size; default: the preset's, or the data set's");
   visit(group, "--positions", model.positions, "rows of the position table; default 1024");
-  visit(group, "--init-from", model.init_from, "checkpoint or run folder whose weights training starts from");
+  visit(group, "--init-from", model.init_from,
+        "checkpoint, run folder or Hugging Face folder whose weights training starts from");
 
   group = "Optimizer";
   visit(group, "--lr", optimizer.lr, "peak learning rate of AdamW");

@@ -16,6 +16,7 @@
 #include "core/log.hpp"
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
+#include "hf/hf_model.hpp"
 #include "tokens/batch_prefetcher.hpp"
 #include "tokens/sampler.hpp"
 #include "tokens/window_batches.hpp"
@@ -126,11 +127,20 @@ class TrainingLoop {
     state_.version = version_text();
   }
 
-  void start_fresh(const std::optional<CheckpointInfo>& init) {
-    if (init) {
+  void start_fresh(const ModelOrigin& origin) {
+    if (origin.init) {
       const auto pieces = mutable_pieces(/*parameters_only=*/true);
-      load_checkpoint(comm_, *init, table_, pieces, {.content = LoadContent::parameters});
-      say("weights from " + init->path.string());
+      load_checkpoint(comm_, *origin.init, table_, pieces, {.content = LoadContent::parameters});
+      say("weights from " + origin.init->path.string());
+    } else if (!origin.hf_folder.empty()) {
+      const std::vector<ShardPiece> shards = trainer_.shards();
+      run_phase(comm_, [&] {
+        const HfModel model(origin.hf_folder);
+        for (const ShardPiece& shard : shards) {
+          model.read_unit_piece(shard.unit, shard.begin, shard.param);
+        }
+      });
+      say("weights from " + origin.hf_folder.string());
     } else {
       trainer_.initialize(static_cast<std::uint64_t>(config_.data.seed));
     }
@@ -456,7 +466,7 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     TrainingLoop loop(config, session, table, std::move(data), directory);
     const bool chosen = config.run.resume != "auto";
     if (!origin.resume || !loop.resume(chosen ? std::optional(origin.resume->path) : std::nullopt)) {
-      loop.start_fresh(origin.init);
+      loop.start_fresh(origin);
     }
     try {
       return loop.run();

@@ -98,10 +98,12 @@ class SystemTest(unittest.TestCase):
         return result
 
     def merged(self, checkpoint):
-        """All parameters and moments of a checkpoint as the bytes of one file."""
+        """All parameters and moments of a checkpoint, name -> bytes."""
         out = self.folder / f"merged-{time.monotonic_ns()}.safetensors"
         self.succeed(0, "shardgpt-convert", "merge", checkpoint, "--output", out, "--optimizer")
-        return out
+        tensors = {name: values.tobytes() for name, values in read_safetensors(out).items()}
+        out.unlink()
+        return tensors
 
 
 def main():

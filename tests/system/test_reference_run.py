@@ -36,6 +36,13 @@ class ReferenceRun(SystemTest):
         pairs = lambda key: [(row[key], want[key]) for row, want in zip(rows, wanted)]
         return run_dir, largest(pairs("loss")), largest(pairs("grad_norm")), largest(pairs("lr"))
 
+    def test_starting_from_a_hugging_face_folder_is_the_same(self):
+        for name, start in (("hf", CASE), ("h5", self.start)):
+            self.succeed(3, "shardgpt-train", "--data", self.shard, "--run-dir", self.folder / name, "--init-from",
+                         start, "--seq-len", 64, "--global-batch", 4, "--steps", 3)
+        merged = [self.merged(checkpoints(self.folder / name)[-1]) for name in ("hf", "h5")]
+        self.assertTrue(merged[0] == merged[1])
+
     def check_final_weights(self, run_dir):
         out = self.folder / "final.safetensors"
         out.unlink(missing_ok=True)
