@@ -26,7 +26,7 @@ inline constexpr std::int64_t elements_per_thread = 4096;
 /// thread; each index stands for `elements` elements of work. `work` must not throw. What it computes for an
 /// index must not depend on the partition.
 template <class Work>
-void parallel_ranges(std::int64_t count, std::int64_t elements, Work&& work) {
+void parallel_ranges(std::int64_t count, [[maybe_unused]] std::int64_t elements, Work&& work) {
 #if SHARDGPT_USE_OPENMP
   const std::int64_t worthwhile = std::min(count, count * elements / elements_per_thread + 1);
   const auto threads = static_cast<int>(std::min<std::int64_t>(worthwhile, omp_get_max_threads()));
