@@ -17,7 +17,8 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
-std::string rows_up_to(const std::filesystem::path& file, std::int64_t last_step) {
+/// The lines of the rows up to `last_step`; says whether that step has a validation row.
+std::string rows_up_to(const std::filesystem::path& file, std::int64_t last_step, bool& validated) {
   std::string kept;
   if (!std::filesystem::exists(file)) {
     return kept;
@@ -28,6 +29,7 @@ std::string rows_up_to(const std::filesystem::path& file, std::int64_t last_step
     if (row.is_object() && row.contains("step") && row["step"].is_number_integer() &&
         row["step"] <= last_step) {
       kept += line + "\n";
+      validated = validated || (row["step"] == last_step && row.contains("val_loss"));
     }
   }
   return kept;
@@ -36,7 +38,7 @@ std::string rows_up_to(const std::filesystem::path& file, std::int64_t last_step
 }  // namespace
 
 MetricsWriter::MetricsWriter(std::filesystem::path file, std::int64_t last_step) : path_(std::move(file)) {
-  write_file_atomically(path_, rows_up_to(path_, last_step));
+  write_file_atomically(path_, rows_up_to(path_, last_step, last_step_validated_));
   file_.open(path_, std::ios::app);
   if (!file_) {
     throw Error("cannot open " + path_.string() + " for writing");

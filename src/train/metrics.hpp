@@ -25,6 +25,8 @@ class MetricsWriter {
   /// Keeps the rows of the steps up to `last_step` that stand in the file, drops later and broken ones: after
   /// a resume there is one row per step. Throws Error.
   MetricsWriter(std::filesystem::path file, std::int64_t last_step);
+  /// Whether the kept rows hold a validation of their last step.
+  [[nodiscard]] bool last_step_validated() const { return last_step_validated_; }
   void training(const TrainingRow& row);
   void validation(std::int64_t step, double loss);
 
@@ -32,6 +34,7 @@ class MetricsWriter {
   void write(const std::string& line);
   std::filesystem::path path_;
   std::ofstream file_;
+  bool last_step_validated_ = false;
 };
 
 }  // namespace shardgpt

@@ -187,6 +187,7 @@ class TrainingLoop {
     last_report_ = start_;
     const std::int64_t first_step = state_.step;
     submitted_ = first_step;
+    make_up_validation();
     bool stopping = false;
     while (submitted_ < data_.total_steps && !stopping) {
       submit_next();
@@ -324,6 +325,15 @@ class TrainingLoop {
       save();
     }
     last_report_ = Clock::now();
+  }
+
+  /// A stop saves without validating; what was due then is done when the run goes on.
+  void make_up_validation() {
+    const bool missing = metrics_ && !metrics_->last_step_validated();
+    if (data_.validation && submitted_ > 0 && due(config_.run.val_every) && comm_.maximum(missing ? 1 : 0) == 1) {
+      validate();
+      last_report_ = Clock::now();
+    }
   }
 
   void validate() {

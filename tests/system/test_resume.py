@@ -17,7 +17,7 @@ class Resume(SystemTest):
         return self.succeed(
             ranks, "shardgpt-train", "--data", self.shard, "--run-dir", run_dir, "--layers", 2, "--heads", 4,
             "--embd", 64, "--vocab", 512, "--positions", 64, "--seq-len", 64, "--global-batch", 6, "--steps", steps,
-            "--lr", 3e-3, "--warmup-steps", 4, "--val-data", self.shard, "--val-every", 10, "--val-windows", 9,
+            "--lr", 3e-3, "--warmup-steps", min(4, steps), "--val-data", self.shard, "--val-every", 10, "--val-windows", 9,
             "--precision", precision, *more, code=code)
 
     def compare(self, first, second):
