@@ -78,8 +78,16 @@ double flops_per_token(const TensorTable& table, std::int64_t seq_len) {
                                                              static_cast<double>(seq_len);
 }
 
+OpsLimits ops_limits(const TrainConfig& config, const ModelConfig& model, std::int64_t micro_batch) {
+  return {.max_rows = micro_batch,
+          .seq_len = config.data.seq_len,
+          .embd = model.embd,
+          .heads = model.heads,
+          .padded_vocab = padded_vocab(model)};
+}
+
 TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks, DType dtype,
-                       std::optional<std::int64_t> windows_per_epoch) {
+                       std::size_t workspace_bytes, std::optional<std::int64_t> windows_per_epoch) {
   TrainingPlan plan;
   plan.ranks = ranks;
   plan.dtype = dtype;
@@ -92,6 +100,7 @@ TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int 
     plan.steps = ceil_div(checked_mul(config.data.epochs, *windows_per_epoch), config.data.global_batch);
   }
   plan.memory = memory_table(config, table, ranks, dtype, plan.micro_batch);
+  plan.memory.push_back({"kernel workspace", workspace_bytes});
   constexpr std::size_t kinds_saved = 3;  // param, m, v
   plan.checkpoint_bytes = static_cast<std::size_t>(table.parameters()) * kinds_saved * sizeof(float);
   plan.flops_per_token = flops_per_token(table, config.data.seq_len);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "kernels/ops.hpp"
 #include "model/tensor_table.hpp"
 #include "train/train_config.hpp"
 
@@ -36,9 +37,14 @@ struct TrainingPlan {
 /// half.
 [[nodiscard]] double flops_per_token(const TensorTable& table, std::int64_t seq_len);
 
-/// `windows_per_epoch` is unknown where there is no data.
+/// Sizes that the operations of a run must serve.
+[[nodiscard]] OpsLimits ops_limits(const TrainConfig& config, const ModelConfig& model,
+                                   std::int64_t micro_batch);
+
+/// `windows_per_epoch` is unknown where there is no data; `workspace_bytes` is what the operations allocate.
 [[nodiscard]] TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks,
-                                     DType dtype, std::optional<std::int64_t> windows_per_epoch);
+                                     DType dtype, std::size_t workspace_bytes,
+                                     std::optional<std::int64_t> windows_per_epoch);
 
 /// The plan as a text of several lines.
 [[nodiscard]] std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config,

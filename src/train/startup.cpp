@@ -12,6 +12,7 @@
 #include "checkpoint/resume.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "core/error.hpp"
+#include "device/host/host_device.hpp"
 #include "hf/hf_model.hpp"
 #include "train/run_data.hpp"
 #include "train/train_options.hpp"
@@ -150,6 +151,16 @@ std::unique_ptr<Ops> make_ops(Device& device, const DeviceOptions& options, cons
       options.kernels == "reference" || (options.kernels == "auto" && SHARDGPT_THREAD_SANITIZER);
   const DType dtype = dtype_from_options(options);
   return reference ? make_reference_ops(device, dtype, limits) : make_cpu_ops(device, dtype, limits);
+}
+
+std::size_t ops_workspace_bytes(const DeviceOptions& options, int threads, const OpsLimits& limits) {
+  const auto device = make_host_device({.compute_threads = threads, .hooks = nullptr});
+  const auto ops = make_ops(*device, options, limits);
+  std::size_t bytes = 0;
+  for (const MemoryUse& use : device->memory_use()) {
+    bytes += use.bytes;
+  }
+  return bytes;
 }
 
 ModelOrigin find_model(const MpiComm& comm, const TrainConfig& config) {

@@ -30,6 +30,10 @@ void require_device(const MpiComm& comm, const DeviceOptions& options);
 [[nodiscard]] std::unique_ptr<Ops> make_ops(Device& device, const DeviceOptions& options,
                                             const OpsLimits& limits);
 
+/// Bytes that make_ops allocates: found by making them, in memory that is never touched.
+[[nodiscard]] std::size_t ops_workspace_bytes(const DeviceOptions& options, int threads,
+                                              const OpsLimits& limits);
+
 /// Where a run's model and weights come from.
 struct ModelOrigin {
   ModelConfig model;

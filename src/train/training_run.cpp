@@ -106,12 +106,7 @@ class TrainingLoop {
         device_(
             make_host_device({.compute_threads = choose_threads(comm_, config.device), .hooks = nullptr})),
         micro_batch_(choose_micro_batch(config.data, comm_.size())),
-        ops_(make_ops(*device_, config.device,
-                      {.max_rows = micro_batch_,
-                       .seq_len = config.data.seq_len,
-                       .embd = table.config().embd,
-                       .heads = table.config().heads,
-                       .padded_vocab = padded_vocab(table.config())})),
+        ops_(make_ops(*device_, config.device, ops_limits(config, table.config(), micro_batch_))),
         collectives_(make_mpi_collectives(comm_, std::chrono::seconds(config.device.peer_timeout))),
         trainer_(*device_, *ops_, *collectives_, table,
                  {.seq_len = config.data.seq_len,
@@ -330,7 +325,8 @@ class TrainingLoop {
   /// A stop saves without validating; what was due then is done when the run goes on.
   void make_up_validation() {
     const bool missing = metrics_ && !metrics_->last_step_validated();
-    if (data_.validation && submitted_ > 0 && due(config_.run.val_every) && comm_.maximum(missing ? 1 : 0) == 1) {
+    if (data_.validation && submitted_ > 0 && due(config_.run.val_every) &&
+        comm_.maximum(missing ? 1 : 0) == 1) {
       validate();
       last_report_ = Clock::now();
     }
@@ -398,6 +394,15 @@ void require_run_fits(const TrainConfig& config, const ModelConfig& model, std::
   schedule_from_options(config.optimizer, total_steps).validate();
 }
 
+/// The plan for `ranks` ranks that compute as this one does. Collective.
+TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const TensorTable& table, int ranks,
+                      std::optional<std::int64_t> windows_per_epoch) {
+  const OpsLimits limits = ops_limits(config, table.config(), choose_micro_batch(config.data, ranks));
+  const std::size_t workspace =
+      ops_workspace_bytes(config.device, choose_threads(comm, config.device), limits);
+  return make_plan(config, table, ranks, dtype_from_options(config.device), workspace, windows_per_epoch);
+}
+
 ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
   const ModelOrigin origin = find_model(comm, config);
   const TensorTable table(origin.model);
@@ -410,8 +415,8 @@ ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
   }
   require_run_fits(config, origin.model, steps);
   const int ranks = config.run.plan_ranks > 0 ? static_cast<int>(config.run.plan_ranks) : comm.size();
+  const TrainingPlan plan = plan_run(config, comm, table, ranks, windows);
   if (comm.rank() == 0) {
-    const TrainingPlan plan = make_plan(config, table, ranks, dtype_from_options(config.device), windows);
     std::cout << describe_plan(plan, config, table) << std::flush;
   }
   return exit_done;
@@ -459,10 +464,9 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
 
   RunDirectory directory(comm, config.run.run_dir);
   prepare_directory(comm, config, directory);
+  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows);
   if (comm.rank() == 0) {
     log_info(version_text());
-    const TrainingPlan plan =
-        make_plan(config, table, comm.size(), dtype_from_options(config.device), windows);
     log_info(describe_plan(plan, config, table));
   }
   const auto note_failure = [&](const std::exception& error) {
