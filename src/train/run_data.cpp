@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 
 namespace shardgpt {
@@ -20,6 +22,20 @@ void require_vocabulary_fits(const TokenDataset& dataset, const ModelConfig& mod
           " ids, the model has " + std::to_string(model.vocab) +
           ": the tokenizers differ. Encode the text with the model's tokenizer, or, for a new model, "
           "give --vocab");
+}
+
+SampleOrder order_from_options(const DataOptions& options) {
+  return options.order == "sequential" ? SampleOrder::sequential : SampleOrder::shuffled;
+}
+
+SamplerConfig sampler_config(const TokenDataset& dataset, const DataOptions& options) {
+  SamplerConfig config;
+  config.tokens = dataset.tokens();
+  config.seq_len = options.seq_len;
+  config.global_batch = options.global_batch;
+  config.order = order_from_options(options);
+  config.seed = static_cast<std::uint64_t>(options.seed);
+  return config;
 }
 
 }  // namespace
@@ -59,6 +75,36 @@ std::shared_ptr<const TokenDataset> open_dataset(const MpiComm& comm, const std:
     });
   }
   return dataset;
+}
+
+RunData open_run_data(const MpiComm& comm, const TrainConfig& config, const ModelConfig& model) {
+  RunData data;
+  const bool vocab_given = config.model.vocab != 0;
+  data.train = open_dataset(comm, config.data.data, model, vocab_given);
+  if (!config.data.val_data.empty()) {
+    data.validation = open_dataset(comm, config.data.val_data, model, vocab_given);
+    SHARDGPT_REQUIRE(data.validation->windows(config.data.seq_len) > 0,
+                     fmt::format("--val-data {} has {} tokens, one sequence needs {}", config.data.val_data,
+                                 data.validation->tokens(), config.data.seq_len + 1));
+  }
+  SamplerConfig sampling = sampler_config(*data.train, config.data);
+  const Sampler unlimited(sampling);
+  data.total_steps = config.data.steps;
+  if (config.data.epochs > 0) {
+    sampling.sample_limit = unlimited.samples_in_epochs(config.data.epochs);
+    data.total_steps = unlimited.steps_for(sampling.sample_limit);
+  }
+  data.sampler.emplace(sampling);
+  return data;
+}
+
+DataIdentity data_identity(const RunData& data, const DataOptions& options) {
+  return {data.train->fingerprint(),
+          data.train->tokenizer_hash(),
+          options.seq_len,
+          options.global_batch,
+          options.order,
+          options.seed};
 }
 
 }  // namespace shardgpt

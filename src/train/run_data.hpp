@@ -6,7 +6,9 @@
 #include <string>
 
 #include "dist/mpi/mpi_session.hpp"
+#include "tokens/sampler.hpp"
 #include "tokens/token_dataset.hpp"
+#include "train/run_state.hpp"
 #include "train/train_config.hpp"
 
 namespace shardgpt {
@@ -27,5 +29,19 @@ struct DatasetVocabulary {
 [[nodiscard]] std::shared_ptr<const TokenDataset> open_dataset(const MpiComm& comm,
                                                                const std::string& location,
                                                                const ModelConfig& model, bool vocab_given);
+
+/// The data of a run, as every rank has it.
+struct RunData {
+  std::shared_ptr<const TokenDataset> train;
+  std::shared_ptr<const TokenDataset> validation;  ///< null: none
+  std::optional<Sampler> sampler;
+  std::int64_t total_steps = 0;
+};
+
+/// Opens what --data and --val-data name and plans the run's length. Collective; throws on all ranks.
+[[nodiscard]] RunData open_run_data(const MpiComm& comm, const TrainConfig& config, const ModelConfig& model);
+
+/// What a checkpoint must agree with to go on from it.
+[[nodiscard]] DataIdentity data_identity(const RunData& data, const DataOptions& options);
 
 }  // namespace shardgpt

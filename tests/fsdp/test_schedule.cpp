@@ -1,33 +1,17 @@
 // The schedule with bodies that check what they are given and hand out known gradients.
 #include <chrono>
-#include <random>
-#include <thread>
 #include <vector>
 
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
 #include "fsdp/sharded_units.hpp"
 #include "tests/support/mpi_test.hpp"
+#include "tests/support/random_delays.hpp"
 
 using namespace shardgpt;
 using namespace shardgpt::test;
 
 namespace {
-
-/// Sleeps now and then before a task, differently on each stream and rank.
-class RandomDelays final : public HostStreamHooks {
- public:
-  explicit RandomDelays(unsigned seed) : seed_(seed) {}
-  void before_task(StreamRole role) override {
-    thread_local std::minstd_rand random(seed_ * 977U + static_cast<unsigned>(role) + 1U);
-    if (random() % 4 == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
-    }
-  }
-
- private:
-  unsigned seed_;
-};
 
 /// Units of unlike sizes whose elements tell unit and update.
 class Harness {

@@ -2,9 +2,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
-#include <thread>
 
+#include "tests/support/random_delays.hpp"
 #include "tests/train/trainer_fixture.hpp"
 
 using namespace shardgpt;
@@ -16,21 +15,6 @@ const ReferenceCase& tiny_a() {
   static const ReferenceCase instance("tiny-a");
   return instance;
 }
-
-/// Sleeps at random before tasks, differently on each stream, rank and seed.
-class RandomDelays final : public HostStreamHooks {
- public:
-  explicit RandomDelays(unsigned seed) : seed_(seed) {}
-  void before_task(StreamRole role) override {
-    thread_local std::minstd_rand random(seed_ * 7919U + static_cast<unsigned>(role) + 1U);
-    if (random() % 5 == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
-    }
-  }
-
- private:
-  unsigned seed_;
-};
 
 /// All master weights and moments of this rank, as bits.
 std::vector<std::uint32_t> state_bits(CaseTrainer& trainer) {
