@@ -196,18 +196,19 @@ void BenchModel::backward(OpTimes& times) {
                                .dwte = dwte_});
   });
   backward_norm(times, final_norm_, dnarrow_, {});
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    backward_linear(times, "linear backward", block->contract, block->hidden, dresidual_, dwide_);
-    times.charge("gelu backward", [&] { ops_.gelu_backward(compute_, block->pre, dwide_, dwide_); });
-    backward_linear(times, "linear backward", block->expand, block->ln2.out, dwide_, dnarrow_);
-    backward_norm(times, block->ln2, dnarrow_, dresidual_);
-    backward_linear(times, "linear backward", block->projection, block->attention_out, dresidual_, dnarrow_);
+  for (std::size_t layer = blocks_.size(); layer-- > 0;) {
+    const Block& block = blocks_[layer];
+    backward_linear(times, "linear backward", block.contract, block.hidden, dresidual_, dwide_);
+    times.charge("gelu backward", [&] { ops_.gelu_backward(compute_, block.pre, dwide_, dwide_); });
+    backward_linear(times, "linear backward", block.expand, block.ln2.out, dwide_, dnarrow_);
+    backward_norm(times, block.ln2, dnarrow_, dresidual_);
+    backward_linear(times, "linear backward", block.projection, block.attention_out, dresidual_, dnarrow_);
     times.charge("attention backward", [&] {
-      ops_.attention_backward(compute_, shape, config_.heads, block->qkv_out, block->attention_out,
-                              block->lse, dnarrow_, dqkv_);
+      ops_.attention_backward(compute_, shape, config_.heads, block.qkv_out, block.attention_out, block.lse,
+                              dnarrow_, dqkv_);
     });
-    backward_linear(times, "linear backward", block->qkv, block->ln1.out, dqkv_, dnarrow_);
-    backward_norm(times, block->ln1, dnarrow_, dresidual_);
+    backward_linear(times, "linear backward", block.qkv, block.ln1.out, dqkv_, dnarrow_);
+    backward_norm(times, block.ln1, dnarrow_, dresidual_);
   }
   times.charge("embedding backward",
                [&] { ops_.embedding_backward(compute_, shape, tokens_, dresidual_, dwte_, dwpe_); });

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(huge_attention_scores) {
       Typed out(dtype, random_values(shape.tokens() * channels, 2));
       Typed dout(dtype, random_values(shape.tokens() * channels, 3));
       Typed dqkv(dtype, random_values(shape.tokens() * 3 * channels, 4));
-      std::vector<float> lse(4 * 70);
+      std::vector<float> lse(280);  // [1, 4, 70]
       on.ops->attention_forward(on.compute(), shape, 4, qkv.matrix(70, 3 * channels),
                                 out.matrix(70, channels), lse.data());
       on.ops->attention_backward(on.compute(), shape, 4, qkv.matrix(70, 3 * channels),

@@ -29,7 +29,7 @@ dnnl::memory::format_tag dnnl_layout(Stored stored) {
 
 /// oneDNN takes non-const handles also for what it only reads.
 void* handle(const void* data) {
-  return const_cast<void*>(data);
+  return const_cast<void*>(data);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ class MatrixProducts::Impl {
     });
   }
 
-  const float* widen(const void* values, std::int64_t count, const Buffer& to) {
+  const float* widen(const void* values, std::int64_t count, const Buffer& to) const {
     if (static_cast<std::size_t>(count) * sizeof(float) > to.bytes()) {
       throw std::logic_error("a product is larger than the limits of its operations");
     }

@@ -28,7 +28,7 @@ struct ProductKind {
   DType out = DType::f32;
   bool bias = false;
   bool accumulate = false;
-  auto operator<=>(const ProductKind&) const = default;
+  auto operator<=>(const ProductKind&) const = default;  // NOLINT(modernize-use-nullptr): compares with 0
 };
 
 /// Where bf16 products run.
