@@ -3,6 +3,7 @@
 set -euo pipefail
 build=$1
 mkdir -p "$build/bench"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 report="$build/bench/$(date -u +%Y-%m-%dT%H%M%SZ).txt"
 
 run() {
@@ -16,5 +17,6 @@ run() {
   uptime
   run "$build/tests/bench/bench_step" --threads "$(nproc)"
   run "$build/tests/bench/bench_tokenizer"
+  run mpiexec -n 2 --oversubscribe "$build/tests/bench/bench_checkpoint" "$build/bench"
 } 2>&1 | tee "$report"
 printf '\nreport: %s\n' "$report"

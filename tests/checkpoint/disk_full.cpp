@@ -62,22 +62,17 @@ bool run(const std::filesystem::path& folder) {
 
 }  // namespace
 
-// This program is its own main: Boost.Test has no way to say skipped.
-namespace {
-const MpiSession* the_session = nullptr;
-}
-
-const MpiSession& shardgpt::test::session() {
-  return *the_session;
-}
-
+// A main of its own: Boost.Test has no way to say skipped.
 int main(int argc, char** argv) {
-  const MpiSession mpi(argc, argv);
-  the_session = &mpi;
-  const SharedFolder folder;
-  const TinyFileSystem tiny(folder.path);
-  if (!tiny.mounted) {
-    return skipped;
+  test::start_session(argc, argv);
+  int result = skipped;
+  {
+    const SharedFolder folder;
+    const TinyFileSystem tiny(folder.path);
+    if (tiny.mounted) {
+      result = run(folder.path) ? 0 : 1;
+    }
   }
-  return run(folder.path) ? 0 : 1;
+  test::end_session();
+  return result;
 }

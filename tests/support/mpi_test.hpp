@@ -9,6 +9,10 @@ namespace shardgpt::test {
 /// The MPI session of a test program: made by its main, used by its cases.
 [[nodiscard]] const MpiSession& session();
 
+/// For mains: mpi_test_main.cpp, or one of the program's own.
+void start_session(int& argc, char**& argv);
+void end_session();
+
 }  // namespace shardgpt::test
 
 /// A check on which all ranks agree: where it fails on one, all leave the test case together.

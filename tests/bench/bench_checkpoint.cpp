@@ -3,13 +3,11 @@
 #include <chrono>
 #include <cstdio>
 
-#include "checkpoint_fixture.hpp"
+#include "tests/checkpoint/checkpoint_fixture.hpp"
 
 using namespace shardgpt;
 
 namespace {
-
-const MpiSession* the_session = nullptr;
 
 template <class Work>
 void measure(const char* what, double bytes, Work&& work) {
@@ -44,19 +42,15 @@ void run(const std::filesystem::path& folder, const std::string& preset) {
 
 }  // namespace
 
-const MpiSession& shardgpt::test::session() {
-  return *the_session;
-}
-
 int main(int argc, char** argv) {
-  const MpiSession mpi(argc, argv);
-  the_session = &mpi;
+  test::start_session(argc, argv);
   if (argc < 2) {
     std::fputs("usage: bench_checkpoint FOLDER [PRESET]\n", stderr);
     return exit_bad_input;
   }
   try {
     run(argv[1], argc > 2 ? argv[2] : "gpt2");
+    test::end_session();
     return exit_done;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_checkpoint: %s\n", error.what());
