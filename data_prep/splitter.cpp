@@ -18,7 +18,7 @@ std::size_t contraction_bytes(std::string_view text, std::size_t begin) {
 
 }  // namespace
 
-Splitter::Splitter() : classes_(&unicode_classes()), ascii_{} {
+Splitter::Splitter() : classes_(&unicode_classes()) {
   for (std::uint32_t c = 0; c < ascii_.size(); ++c) {
     ascii_[c] = (*classes_)[c];
   }

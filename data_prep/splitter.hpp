@@ -33,7 +33,7 @@ class Splitter {
   [[nodiscard]] bool ends_in_white_space(std::string_view text) const;
 
   const UnicodeClasses* classes_;
-  std::array<CharClass, 128> ascii_;
+  std::array<CharClass, 128> ascii_ = {};
 };
 
 }  // namespace shardgpt

@@ -38,7 +38,7 @@ std::string header_text(WeightType type, const std::vector<SafetensorsTensor>& t
 
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, WeightType type,
                                      std::vector<SafetensorsTensor> tensors,
-                                     std::map<std::string, std::string> metadata)
+                                     const std::map<std::string, std::string>& metadata)
     : path_(std::move(path)),
       file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
       type_(type),

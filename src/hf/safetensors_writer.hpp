@@ -26,7 +26,7 @@ class SafetensorsWriter {
   /// Creates `path`, which must not exist, and writes the header. `metadata` gains "format": "pt", without
   /// which transformers does not open the file.
   SafetensorsWriter(std::filesystem::path path, WeightType type, std::vector<SafetensorsTensor> tensors,
-                    std::map<std::string, std::string> metadata = {});
+                    const std::map<std::string, std::string>& metadata = {});
 
   /// Appends elements of the tensor in turn. Throws std::logic_error where they do not fit it.
   void append(const std::string& name, std::span<const float> values);

@@ -71,6 +71,7 @@ std::optional<ModelConfig> model_preset(std::string_view name) {
 
 std::vector<std::string> model_preset_names() {
   std::vector<std::string> names;
+  names.reserve(presets.size());
   for (const Preset& preset : presets) {
     names.emplace_back(preset.name);
   }

@@ -47,8 +47,8 @@ class ModelShard {
 
  private:
   struct Part {
-    std::int64_t unit;
-    std::int64_t begin;
+    std::int64_t unit = 0;
+    std::int64_t begin = 0;
     std::array<std::vector<float>, 3> values;
   };
   std::vector<Part> parts_;

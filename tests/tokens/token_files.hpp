@@ -61,6 +61,7 @@ inline std::string shard_bytes(const std::vector<std::int32_t>& ids) {
 /// first, first + 1, … : ids that tell where they stood.
 inline std::vector<std::int32_t> counting(std::int32_t first, std::int32_t count) {
   std::vector<std::int32_t> ids;
+  ids.reserve(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; ++i) {
     ids.push_back(first + i);
   }

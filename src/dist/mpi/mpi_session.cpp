@@ -77,6 +77,7 @@ std::string MpiComm::broadcast(const std::string& text, int root) const {
 
 std::vector<std::uint64_t> MpiComm::all_gather(std::uint64_t value) const {
   std::vector<std::uint64_t> values(static_cast<std::size_t>(size_));
+  // NOLINTNEXTLINE(mpi-type-mismatch): it does not know that uint64_t is MPI_UINT64_T
   SHARDGPT_MPI(MPI_Allgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T, raw_));
   return values;
 }
