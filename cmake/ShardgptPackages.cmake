@@ -12,7 +12,6 @@ if(SHARDGPT_USE_OPENMP)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
 endif()
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(HDF5_SERIAL REQUIRED IMPORTED_TARGET hdf5-serial)
 pkg_check_modules(HDF5_OPENMPI REQUIRED IMPORTED_TARGET hdf5-openmpi)
 

@@ -1,8 +1,10 @@
 #include "data_prep/unicode.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
-#include <utf8proc.h>
+#include "data_prep/unicode_ranges.hpp"
 
 namespace shardgpt {
 namespace {
@@ -11,31 +13,10 @@ constexpr std::uint32_t code_points = 0x110000;
 
 /// The White_Space property, fixed since Unicode 6.3. It is what \s means in the regex engines of the common
 /// GPT-2 tokenizers: with U+0085, without U+001C … U+001F, U+180E and U+200B.
-bool is_white_space(std::uint32_t c) {
-  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
-}
-
-CharClass classify(std::uint32_t c) {
-  if (is_white_space(c)) {
-    return CharClass::space;
-  }
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-      return CharClass::letter;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return CharClass::number;
-    default:
-      return CharClass::other;
-  }
-}
+constexpr CodePointRange white_space[] = {
+    {0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},
+    {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
+};
 
 /// Bytes of the ASCII run at `position`.
 std::size_t ascii_run(std::string_view text, std::size_t position) {
@@ -81,9 +62,23 @@ DecodedChar decode_utf8(std::string_view text, std::size_t position) {
 }
 
 void append_utf8(std::string& out, std::uint32_t code_point) {
-  utf8proc_uint8_t bytes[4];
-  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  const auto push = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  const auto push_continuation = [&](std::uint32_t shift) { push(0x80U | ((code_point >> shift) & 0x3fU)); };
+  if (code_point < 0x80) {
+    push(code_point);
+  } else if (code_point < 0x800) {
+    push(0xc0U | (code_point >> 6U));
+    push_continuation(0);
+  } else if (code_point < 0x10000) {
+    push(0xe0U | (code_point >> 12U));
+    push_continuation(6);
+    push_continuation(0);
+  } else {
+    push(0xf0U | (code_point >> 18U));
+    push_continuation(12);
+    push_continuation(6);
+    push_continuation(0);
+  }
 }
 
 std::int64_t count_invalid_utf8(std::string_view text) {
@@ -99,10 +94,15 @@ std::int64_t count_invalid_utf8(std::string_view text) {
   return invalid;
 }
 
-UnicodeClasses::UnicodeClasses() : classes_(code_points) {
-  for (std::uint32_t c = 0; c < code_points; ++c) {
-    classes_[c] = classify(c);
-  }
+UnicodeClasses::UnicodeClasses() : classes_(code_points, CharClass::other) {
+  const auto set = [&](std::span<const CodePointRange> ranges, CharClass type) {
+    for (const CodePointRange& range : ranges) {
+      std::fill(classes_.begin() + range.first, classes_.begin() + range.last + 1, type);
+    }
+  };
+  set(letter_ranges(), CharClass::letter);
+  set(number_ranges(), CharClass::number);
+  set(white_space, CharClass::space);
 }
 
 const UnicodeClasses& unicode_classes() {

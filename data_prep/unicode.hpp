@@ -26,7 +26,7 @@ void append_utf8(std::string& out, std::uint32_t code_point);
 /// Bytes that belong to no valid character.
 [[nodiscard]] std::int64_t count_invalid_utf8(std::string_view text);
 
-/// Class of every code point, from utf8proc's table; the locale plays no part.
+/// Class of every code point, by the ranges of unicode_ranges.hpp; the locale plays no part.
 class UnicodeClasses {
  public:
   UnicodeClasses();

@@ -2,6 +2,7 @@
 
 #include "data_prep/byte_alphabet.hpp"
 #include "data_prep/unicode.hpp"
+#include "data_prep/unicode_ranges.hpp"
 
 using namespace shardgpt;
 
@@ -64,6 +65,22 @@ BOOST_AUTO_TEST_CASE(letters_and_numbers_of_all_kinds) {
   for (const std::uint32_t c : {0x5fU, 0x301U, 0x2019U, 0x1f680U, 0xe000U, 0xd800U}) {
     BOOST_TEST((unicode_classes()[c] == CharClass::other));
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_classes_are_those_of_unicode_16) {
+  BOOST_TEST(unicode_version() == "16.0.0");
+  int letters = 0;
+  int numbers = 0;
+  for (std::uint32_t c = 0; c < 0x110000; ++c) {
+    letters += unicode_classes()[c] == CharClass::letter ? 1 : 0;
+    numbers += unicode_classes()[c] == CharClass::number ? 1 : 0;
+  }
+  BOOST_TEST(letters == 141'028);
+  BOOST_TEST(numbers == 1'911);
+  for (const std::uint32_t c : {0x31350U, 0x2ebf0U, 0x10d4aU, 0xa7daU}) {  // new in 15.0, 15.1, 16.0, 16.0
+    BOOST_TEST((unicode_classes()[c] == CharClass::letter));
+  }
+  BOOST_TEST((unicode_classes()[0x10d40] == CharClass::number));  // new in 16.0
 }
 
 BOOST_AUTO_TEST_CASE(the_byte_alphabet_goes_both_ways) {

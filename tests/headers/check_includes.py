@@ -54,7 +54,6 @@ OWNERS = {
     r"immintrin\.h|arm_neon\.h": ["kernels/cpu/vector"],
     r"xxhash\.h": ["tokens", "data_prep"],
     r"zlib\.h": ["checkpoint"],
-    r"utf8proc\.h": ["data_prep"],
 }
 
 # The only files with #if: each turns a build option into something the rest of the code uses without it.
