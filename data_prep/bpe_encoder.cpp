@@ -1,7 +1,6 @@
 #include "data_prep/bpe_encoder.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -11,30 +10,12 @@
 namespace shardgpt {
 namespace {
 
-constexpr std::size_t cached_piece_bytes = 15;
 constexpr std::size_t cache_entries = std::size_t{1} << 16U;  // 2 MiB: about what a core's second cache holds
 constexpr std::size_t scanned_piece_bytes = 64;  // up to here scanning for the best merge beats the heap
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-std::array<std::uint64_t, 2> key_of(std::string_view text, std::size_t begin, std::size_t size) {
-  std::array<std::uint64_t, 2> key{};
-  if (begin + sizeof key <= text.size()) {
-    // One fixed-size load is much faster than a copy of unknown length; what is not the piece's is masked
-    // off.
-    std::memcpy(key.data(), text.data() + begin, sizeof key);
-    const std::uint64_t low_bytes = std::min<std::size_t>(size, 8);
-    key[0] &= low_bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * low_bytes)) - 1;
-    key[1] &= size <= 8 ? 0 : (std::uint64_t{1} << (8 * (size - 8))) - 1;
-  } else {
-    std::memcpy(key.data(), text.data() + begin, size);
-  }
-  key[1] |= static_cast<std::uint64_t>(size) << 56U;
-  return key;
-}
-
-std::size_t slot_of(const std::array<std::uint64_t, 2>& key) {
-  const std::uint64_t mixed = (key[0] ^ (key[1] * 0xff51afd7ed558ccdU)) * 0x9e3779b97f4a7c15U;
-  return static_cast<std::size_t>(mixed >> 40U) % cache_entries;
+std::size_t slot_of(const PieceKey& key) {
+  return static_cast<std::size_t>(key.hash() >> 40U) % cache_entries;
 }
 
 }  // namespace
@@ -47,7 +28,7 @@ void BpeEncoder::encode(std::string_view text, std::vector<std::int32_t>& out) {
     const std::size_t size = end - begin;
     if (size == 1) {
       out.push_back(model_->id_of_byte(static_cast<unsigned char>(text[begin])));
-    } else if (size <= cached_piece_bytes) {
+    } else if (size <= PieceKey::max_bytes) {
       encode_short(text, begin, size, out);
     } else {
       merge(text.substr(begin, size), out);
@@ -58,7 +39,7 @@ void BpeEncoder::encode(std::string_view text, std::vector<std::int32_t>& out) {
 
 void BpeEncoder::encode_short(std::string_view text, std::size_t begin, std::size_t size,
                               std::vector<std::int32_t>& out) {
-  const auto key = key_of(text, begin, size);
+  const PieceKey key(text, begin, size);
   CachedPiece& entry = cache_[slot_of(key)];
   if (entry.key != key) {
     const std::size_t first = out.size();

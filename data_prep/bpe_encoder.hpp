@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data_prep/bpe_model.hpp"
+#include "data_prep/piece_key.hpp"
 #include "data_prep/splitter.hpp"
 
 namespace shardgpt {
@@ -21,9 +22,9 @@ class BpeEncoder {
   void encode(std::string_view text, std::vector<std::int32_t>& out);
 
  private:
-  /// A short piece and its ids. The key is the piece's bytes, zero-padded, with the length in the last byte.
+  /// A short piece and its ids.
   struct CachedPiece {
-    std::array<std::uint64_t, 2> key{};  ///< a length of 0 never matches
+    PieceKey key;
     std::array<std::int32_t, 3> ids{};
     std::uint32_t count = 0;
   };

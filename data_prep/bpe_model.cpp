@@ -77,7 +77,7 @@ void BpeModel::read_vocab(std::string_view json, const std::string& name) {
 }
 
 void BpeModel::read_merges(std::string_view text, const std::string& name) {
-  pairs_ = PairTable(tokens_.size());
+  pairs_ = PairTable<Merge>(tokens_.size());
   std::int64_t line_number = 0;
   while (!text.empty()) {
     // Only a newline ends a line; U+0085 and U+2028 are characters like others.

@@ -55,7 +55,7 @@ class BpeModel {
   std::unordered_map<std::string, std::int32_t> ids_;
   std::array<std::int32_t, 256> byte_ids_{};
   std::vector<std::pair<std::int32_t, std::int32_t>> merge_pairs_;  ///< in order of rank
-  PairTable pairs_;
+  PairTable<Merge> pairs_;
 };
 
 }  // namespace shardgpt

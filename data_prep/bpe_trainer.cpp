@@ -1,14 +1,14 @@
 #include "data_prep/bpe_trainer.hpp"
 
-#include <algorithm>
+#include <limits>
 #include <queue>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "core/checked.hpp"
-#include "core/error.hpp"
 #include "data_prep/byte_alphabet.hpp"
+#include "data_prep/pair_table.hpp"
 
 namespace shardgpt {
 namespace {
@@ -20,13 +20,20 @@ std::uint64_t key_of(const Pair& pair) {
 }
 
 struct Word {
-  std::vector<std::int32_t> ids;
-  std::int64_t count = 0;
+  std::size_t begin;  ///< in Trainer::ids_
+  std::size_t size;
+  std::int64_t count;
 };
 
 struct PairState {
   std::int64_t count = 0;
+  std::int64_t grown_in_step = -1;
   std::vector<std::uint32_t> words;  ///< where it occurs or once did; may name a word twice
+};
+
+/// A pair's place in Trainer::pairs_.
+struct PairIndex {
+  std::uint32_t value = std::numeric_limits<std::uint32_t>::max();
 };
 
 /// A pair with a count that it had; the true one may be lower by now.
@@ -45,22 +52,18 @@ class Trainer {
     for (const char byte : bytes_in_alphabet_order()) {
       id_of_byte[static_cast<unsigned char>(byte)] = add_token({&byte, 1});
     }
-    std::vector<std::pair<std::string_view, std::int64_t>> ordered(pieces.begin(), pieces.end());
-    std::sort(ordered.begin(), ordered.end());  // so that nothing depends on the hash table's order
-    for (const auto& [piece, count] : ordered) {
-      Word word;
-      word.count = count;
-      for (const char byte : piece) {
-        word.ids.push_back(id_of_byte[static_cast<unsigned char>(byte)]);
+    words_.reserve(pieces.size());
+    pieces.for_each([&](std::string_view piece, std::int64_t count) {
+      const auto index = narrow<std::uint32_t>(words_.size());
+      words_.push_back({ids_.size(), piece.size(), count});
+      for (std::size_t i = 0; i < piece.size(); ++i) {
+        ids_.push_back(id_of_byte[static_cast<unsigned char>(piece[i])]);
+        if (i > 0) {
+          add_to({*(ids_.end() - 2), ids_.back()}, count, index);
+        }
       }
-      words_.push_back(std::move(word));
-    }
-    for (std::uint32_t index = 0; index < words_.size(); ++index) {
-      count_pairs(index, words_[index].count);
-    }
-    for (const auto& [pair, state] : pairs_) {
-      heap_.push({state.count, pair});
-    }
+    });
+    offer_grown();
   }
 
   /// One merge; false where no pair is left with `min_count`.
@@ -68,8 +71,9 @@ class Trainer {
     while (!heap_.empty()) {
       const Candidate top = heap_.top();
       heap_.pop();
-      const auto found = pairs_.find(top.pair);
-      const std::int64_t count = found == pairs_.end() ? 0 : found->second.count;
+      const Pair pair{static_cast<std::int32_t>(top.pair >> 32U),
+                      static_cast<std::int32_t>(top.pair & 0xffffffffU)};
+      const std::int64_t count = pairs_[index_.find(pair.first, pair.second).value].count;
       if (count != top.count) {
         if (count > 0) {
           heap_.push({count, top.pair});
@@ -79,7 +83,7 @@ class Trainer {
       if (count < min_count) {
         return false;
       }
-      merge({static_cast<std::int32_t>(top.pair >> 32U), static_cast<std::int32_t>(top.pair & 0xffffffffU)});
+      merge(pair);
       return true;
     }
     return false;
@@ -93,83 +97,97 @@ class Trainer {
 
  private:
   std::int32_t add_token(std::string_view bytes) {
-    // Two merges may give the same bytes: vocab.json has one id for them.
-    const auto [entry, is_new] =
-        ids_.try_emplace(std::string(bytes), static_cast<std::int32_t>(result_.tokens.size()));
-    if (is_new) {
-      result_.tokens.emplace_back(bytes);
-    }
-    return entry->second;
+    result_.tokens.emplace_back(bytes);
+    return static_cast<std::int32_t>(result_.tokens.size() - 1);
   }
 
-  /// Adds `times` for each pair of the word to the counts, and remembers where pairs stand.
-  void count_pairs(std::uint32_t index, std::int64_t times) {
-    const std::vector<std::int32_t>& ids = words_[index].ids;
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-      PairState& state = pairs_[key_of({ids[i], ids[i + 1]})];
-      state.count += times;
-      if (times > 0 && (state.words.empty() || state.words.back() != index)) {
-        state.words.push_back(index);
-      }
+  PairState& state_of(const Pair& pair) {
+    const PairIndex next{narrow<std::uint32_t>(pairs_.size())};
+    const PairIndex index = index_.find_or_insert(pair.first, pair.second, next);
+    if (index.value == next.value) {
+      pairs_.emplace_back();
+    }
+    return pairs_[index.value];
+  }
+
+  /// The pair occurs `times` more often, in a word that is new to it.
+  void add_to(const Pair& pair, std::int64_t times, std::uint32_t word) {
+    PairState& state = state_of(pair);
+    state.count += times;
+    if (state.words.empty() || state.words.back() != word) {
+      state.words.push_back(word);
+    }
+    if (state.grown_in_step != steps_) {
+      state.grown_in_step = steps_;
+      grown_.push_back(pair);
     }
   }
 
   void merge(const Pair& pair) {
+    PairState& state = state_of(pair);
+    const std::vector<std::uint32_t> words = std::exchange(state, {}).words;
     const std::string bytes = result_.tokens[static_cast<std::size_t>(pair.first)] +
                               result_.tokens[static_cast<std::size_t>(pair.second)];
     // Text never makes the end-of-text token: a merge into its bytes is left out for good.
     if (bytes == end_of_text_) {
-      pairs_[key_of(pair)] = {};
       return;
     }
+    // No two merges give the same bytes: what happens within a stretch of text that becomes one token does
+    // not depend on what is around it.
     const std::int32_t merged = add_token(bytes);
     result_.merges.push_back(pair);
-    const std::vector<std::uint32_t> words = std::move(pairs_[key_of(pair)].words);
+    ++steps_;
     for (const std::uint32_t index : words) {
       merge_in_word(index, pair, merged);
     }
-    pairs_.erase(key_of(pair));
+    state_of(pair).count = 0;  // "aaa" has lowered it while its own pairs went
     offer_grown();
   }
 
   void merge_in_word(std::uint32_t index, const Pair& pair, std::int32_t merged) {
-    std::vector<std::int32_t>& ids = words_[index].ids;
-    std::vector<std::int32_t> after;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const bool here = i + 1 < ids.size() && ids[i] == pair.first && ids[i + 1] == pair.second;
-      after.push_back(here ? merged : ids[i]);
-      i += here ? 1 : 0;
-    }
-    if (after.size() == ids.size()) {
-      return;
-    }
-    count_pairs(index, -words_[index].count);
-    ids = std::move(after);
-    count_pairs(index, words_[index].count);
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-      if (ids[i] == merged || ids[i + 1] == merged) {
-        grown_.push_back(key_of({ids[i], ids[i + 1]}));
+    Word& word = words_[index];
+    std::int32_t* const ids = ids_.data() + word.begin;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < word.size; ++kept) {
+      if (i + 1 == word.size || ids[i] != pair.first || ids[i + 1] != pair.second) {
+        ids[kept] = ids[i];
+        ++i;
+        continue;
       }
+      if (kept > 0) {
+        state_of({ids[kept - 1], pair.first}).count -= word.count;
+        add_to({ids[kept - 1], merged}, word.count, index);
+      }
+      i += 2;
+      if (i < word.size) {
+        state_of({pair.second, ids[i]}).count -= word.count;
+        add_to({merged, ids[i]}, word.count, index);
+      }
+      ids[kept] = merged;
     }
+    word.size = kept;
   }
 
   /// Only pairs with the merged token can have grown; all others keep an entry that is high enough.
   void offer_grown() {
-    std::sort(grown_.begin(), grown_.end());
-    grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
-    for (const std::uint64_t pair : grown_) {
-      heap_.push({pairs_[pair].count, pair});
+    for (const Pair& pair : grown_) {
+      const std::int64_t count = state_of(pair).count;
+      if (count > 0) {
+        heap_.push({count, key_of(pair)});
+      }
     }
     grown_.clear();
   }
 
   std::string end_of_text_;
   TrainedBpe result_;
-  std::unordered_map<std::string, std::int32_t> ids_;
+  std::vector<std::int32_t> ids_;  ///< of all words, each in the place of its bytes
   std::vector<Word> words_;
-  std::unordered_map<std::uint64_t, PairState> pairs_;
+  PairTable<PairIndex> index_{std::size_t{1} << 16U};
+  std::vector<PairState> pairs_;
   std::priority_queue<Candidate> heap_;
-  std::vector<std::uint64_t> grown_;
+  std::vector<Pair> grown_;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace

@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-namespace shardgpt {
+#include "data_prep/piece_counts.hpp"
 
-/// How often each piece of text (see Splitter) occurs.
-using PieceCounts = std::unordered_map<std::string, std::int64_t>;
+namespace shardgpt {
 
 /// A tokenizer as vocab.json and merges.txt hold it.
 struct TrainedBpe {
@@ -21,7 +20,8 @@ struct TrainedBpe {
 
 /// Learns merges until there are `vocab_size` tokens with the 256 bytes and `end_of_text`, or no pair occurs
 /// `min_count` times. In each step the pair with the highest count is merged; of equal ones that with the
-/// lowest left id, then the lowest right id. So the result depends on the counts alone.
+/// lowest left id, then the lowest right id. So the result depends on the counts alone, and the merges are
+/// those of the trainer in Hugging Face tokenizers, which has the same rule.
 [[nodiscard]] TrainedBpe train_bpe(const PieceCounts& pieces, std::int64_t vocab_size, std::int64_t min_count,
                                    const std::string& end_of_text);
 

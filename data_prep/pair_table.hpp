@@ -14,8 +14,9 @@ struct Merge {
   std::int32_t id = -1;
 };
 
-/// Hash table from pairs of token ids to merges: flat and with linear probing, since merging spends its time
-/// here.
+/// Hash table from pairs of token ids to values: flat and with linear probing, since encoding and training
+/// spend their time here.
+template <class Value>
 class PairTable {
  public:
   explicit PairTable(std::size_t expected) {
@@ -27,30 +28,38 @@ class PairTable {
   }
 
   /// False where the pair is there already.
-  bool insert(std::int32_t left, std::int32_t right, Merge merge) {
+  bool insert(std::int32_t left, std::int32_t right, const Value& value) {
+    const std::size_t before = count_;
+    find_or_insert(left, right, value);
+    return count_ != before;
+  }
+
+  /// The pair's value; `value` where it had none, from now on its own.
+  Value find_or_insert(std::int32_t left, std::int32_t right, const Value& value) {
+    const std::uint64_t key = key_of(left, right);
+    Slot& slot = slots_[find_slot(key)];
+    if (slot.key == key) {
+      return slot.value;
+    }
+    slot = {key, value};
     if (2 * ++count_ > slots_.size()) {
       grow();
     }
-    Slot& slot = slots_[find_slot(key_of(left, right))];
-    if (slot.key != empty) {
-      --count_;
-      return false;
-    }
-    slot = {key_of(left, right), merge};
-    return true;
+    return value;
   }
 
-  [[nodiscard]] Merge find(std::int32_t left, std::int32_t right) const {
+  /// Value{} where the pair has none.
+  [[nodiscard]] Value find(std::int32_t left, std::int32_t right) const {
     const std::uint64_t key = key_of(left, right);
     const Slot& slot = slots_[find_slot(key)];
-    return slot.key == key ? slot.merge : Merge{};
+    return slot.key == key ? slot.value : Value{};
   }
 
  private:
   static constexpr std::uint64_t empty = std::numeric_limits<std::uint64_t>::max();
   struct Slot {
     std::uint64_t key = empty;
-    Merge merge;
+    Value value{};
   };
 
   static std::uint64_t key_of(std::int32_t left, std::int32_t right) {

@@ -14,6 +14,7 @@
 #include "data_prep/commands.hpp"
 #include "data_prep/document_text.hpp"
 #include "data_prep/ordered_pool.hpp"
+#include "data_prep/piece_counts.hpp"
 #include "data_prep/splitter.hpp"
 
 namespace shardgpt {
@@ -24,21 +25,14 @@ struct PieceCounter {
   Splitter splitter;
   PieceCounts counts;
 
-  void add(std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = splitter.piece_end(text, begin);
-      ++counts[std::string(text.substr(begin, end - begin))];
-      begin = end;
-    }
-  }
   /// The marker ends documents and is no text to learn from.
   void add_without(const std::string& marker, std::string_view text) {
     std::size_t begin = 0;
     for (std::size_t at = text.find(marker); at != std::string_view::npos; at = text.find(marker, begin)) {
-      add(text.substr(begin, at - begin));
+      counts.add_text(splitter, text.substr(begin, at - begin));
       begin = at + marker.size();
     }
-    add(text.substr(begin));
+    counts.add_text(splitter, text.substr(begin));
   }
 };
 
@@ -70,9 +64,7 @@ PieceCounts count_pieces(const TrainBpeOptions& options) {
   }
   PieceCounts total;
   for (const auto& counter : pool.states()) {
-    for (const auto& [piece, count] : counter->counts) {
-      total[piece] += count;
-    }
+    total.add_all(counter->counts);
   }
   return total;
 }
@@ -86,7 +78,7 @@ void run_train_bpe(const TrainBpeOptions& options, std::ostream& out) {
                      (folder / file).string() + " is already there; pass --overwrite to replace it");
   }
   const PieceCounts pieces = count_pieces(options);
-  SHARDGPT_REQUIRE(!pieces.empty(), "the input holds no text to learn from");
+  SHARDGPT_REQUIRE(pieces.size() > 0, "the input holds no text to learn from");
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   SHARDGPT_REQUIRE(!failure, "cannot create the folder " + folder.string() + ": " + failure.message());

@@ -43,13 +43,8 @@ std::string generated_text(std::size_t bytes) {
 }
 
 BpeModel trained_model(const std::string& text) {
-  const Splitter splitter;
   PieceCounts counts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = splitter.piece_end(text, begin);
-    ++counts[text.substr(begin, end - begin)];
-    begin = end;
-  }
+  counts.add_text(Splitter(), text);
   const TrainedBpe trained = train_bpe(counts, 30'000, 2, "<|endoftext|>");
   return BpeModel::parse(trained.vocab_json(), "vocab.json", trained.merges_text(), "merges.txt");
 }

@@ -48,13 +48,8 @@ inline std::string english_like(std::size_t bytes, std::uint64_t seed = 1) {
 }
 
 inline PieceCounts piece_counts(std::string_view text) {
-  const Splitter splitter;
   PieceCounts counts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = splitter.piece_end(text, begin);
-    ++counts[std::string(text.substr(begin, end - begin))];
-    begin = end;
-  }
+  counts.add_text(Splitter(), text);
   return counts;
 }
 

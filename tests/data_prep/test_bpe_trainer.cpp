@@ -22,13 +22,13 @@ std::vector<std::pair<std::int32_t, std::int32_t>> merges_by_the_book(const Piec
     tokens.emplace_back(1, byte);
   }
   std::vector<std::pair<std::vector<std::int32_t>, std::int64_t>> words;
-  for (const auto& [piece, count] : pieces) {
+  pieces.for_each([&](std::string_view piece, std::int64_t count) {
     words.emplace_back();
     words.back().second = count;
     for (const char byte : piece) {
       words.back().first.push_back(ids.at(std::string(1, byte)));
     }
-  }
+  });
   std::vector<std::pair<std::int32_t, std::int32_t>> result;
   while (result.size() < merges) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t>
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(equal_counts_go_to_the_lowest_ids) {
 BOOST_AUTO_TEST_CASE(rare_pairs_are_not_merged) {
   BOOST_TEST(train_bpe({{"ab", 2}, {"cd", 1}}, 1000, 2, "<|endoftext|>").merges.size() == 1U);
   BOOST_TEST(train_bpe({{"ab", 2}, {"cd", 1}}, 1000, 1, "<|endoftext|>").merges.size() == 2U);
-  BOOST_TEST(train_bpe({}, 1000, 1, "<|endoftext|>").tokens.size() == 257U);
+  BOOST_TEST(train_bpe(PieceCounts(), 1000, 1, "<|endoftext|>").tokens.size() == 257U);
 }
 
 BOOST_AUTO_TEST_CASE(text_never_merges_into_the_end_of_text_token) {
