@@ -99,24 +99,25 @@ class CheckpointSave {
 
   void verify(const H5File& file) const {
     const std::int64_t limit = std::min(options_.max_piece_bytes, verify_piece_bytes);
+    std::vector<float>
+        buffer;  // one for all: taking memory anew for each dataset costs more than the reading
     for_each_dataset([&](std::int64_t unit, StateKind kind, const std::string& name) {
-      verify_dataset(file, name, chunks_of(pieces_, unit, kind, limit));
+      verify_dataset(file, name, chunks_of(pieces_, unit, kind, limit), buffer);
     });
   }
 
   void verify_dataset(const H5File& file, const std::string& name,
-                      const std::vector<FloatChunk<const float>>& written) const {
+                      const std::vector<FloatChunk<const float>>& written, std::vector<float>& buffer) const {
     const std::int64_t rounds = comm_.maximum(static_cast<std::int64_t>(written.size()));
-    std::vector<float> buffer;
     for (std::int64_t round = 0; round < rounds; ++round) {
       const auto index = static_cast<std::size_t>(round);
       const auto wanted = index < written.size() ? written[index] : FloatChunk<const float>{};
-      run_phase(comm_, [&] { buffer.resize(wanted.values.size()); });
-      const FloatChunk<float> chunk{wanted.begin, buffer};
+      run_phase(comm_, [&] { buffer.resize(std::max(buffer.size(), wanted.values.size())); });
+      const std::span<float> read = std::span(buffer).first(wanted.values.size());
+      const FloatChunk<float> chunk{wanted.begin, read};
       read_collective(comm_, file, name, std::span(&chunk, 1));
       run_phase(comm_, [&] {
-        if (!buffer.empty() &&
-            std::memcmp(buffer.data(), wanted.values.data(), wanted.values.size_bytes()) != 0) {
+        if (!read.empty() && std::memcmp(read.data(), wanted.values.data(), read.size_bytes()) != 0) {
           throw Error(file.path().string() + ": " + name + " from element " + std::to_string(wanted.begin) +
                       " reads back unlike what was written; the MPI-IO layer may be at fault (with Open MPI "
                       "try OMPI_MCA_io=^ompio or OMPI_MCA_fcoll=dynamic_gen2)");

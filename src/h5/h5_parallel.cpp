@@ -2,10 +2,32 @@
 
 #include <optional>
 
+#include "core/log.hpp"
 #include "h5/h5_transfer.hpp"
 
 namespace shardgpt {
 namespace {
+
+struct MpiInfoTraits {
+  using Raw = MPI_Info;
+  inline static const Raw null = MPI_INFO_NULL;
+  static void close(Raw raw) noexcept {
+    if (MPI_Info_free(&raw) != MPI_SUCCESS) {
+      log_warning("MPI_Info_free failed");
+    }
+  }
+};
+using MpiInfo = UniqueHandle<MpiInfoTraits>;
+
+MpiInfo make_info(const MpiIoHints& hints) {
+  MPI_Info raw = MPI_INFO_NULL;
+  SHARDGPT_MPI(MPI_Info_create(&raw));
+  MpiInfo info(raw);
+  for (const auto& [key, value] : hints) {
+    SHARDGPT_MPI(MPI_Info_set(info.get(), key.c_str(), value.c_str()));
+  }
+  return info;
+}
 
 /// Asks for collective transfers.
 H5Properties collective_transfer(const std::string& action) {
@@ -55,14 +77,24 @@ void transfer_rounds(const MpiComm& comm, const H5File& file, const std::string&
 
 }  // namespace
 
-H5File open_parallel(const MpiComm& comm, const std::filesystem::path& path, H5File::Access access) {
+MpiIoHints direct_io_hints() {
+  return {{"collective_buffering", "false"},  // OMPIO
+          {"romio_cb_write", "disable"},
+          {"romio_cb_read", "disable"},
+          {"romio_ds_write", "disable"},  // no read-modify-write: a neighbour writes the bytes between
+          {"romio_ds_read", "disable"}};
+}
+
+H5File open_parallel(const MpiComm& comm, const std::filesystem::path& path, H5File::Access access,
+                     const MpiIoHints& hints) {
   silence_h5_errors();
   const std::string action = "open " + path.string();
   const unsigned flags = access == H5File::Access::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR;
   std::optional<H5File> file;
   run_phase(comm, [&] {
     const H5Properties properties(SHARDGPT_H5(action, H5Pcreate(H5P_FILE_ACCESS)));
-    SHARDGPT_H5(action, H5Pset_fapl_mpio(properties.get(), comm.raw(), MPI_INFO_NULL));
+    const MpiInfo info = make_info(hints);  // HDF5 keeps a copy
+    SHARDGPT_H5(action, H5Pset_fapl_mpio(properties.get(), comm.raw(), info.get()));
     file.emplace(SHARDGPT_H5(action, H5Fopen(path.c_str(), flags, properties.get())), path);
   });
   return std::move(*file);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dist/mpi/mpi_session.hpp"
@@ -31,9 +32,16 @@ void append_chunks(std::vector<FloatChunk<T>>& chunks, std::int64_t begin, std::
   }
 }
 
+/// Hints for MPI-IO, key and value, as the MPI library documents them.
+using MpiIoHints = std::vector<std::pair<std::string, std::string>>;
+
+/// No collective buffering: each rank moves one long run of bytes of its own, and passing that through
+/// aggregators only copies it. Keys of Open MPI's OMPIO and of ROMIO; others ignore them.
+[[nodiscard]] MpiIoHints direct_io_hints();
+
 /// Opens an existing file on all ranks of `comm` through MPI-IO. Collective; errors are agreed on.
 [[nodiscard]] H5File open_parallel(const MpiComm& comm, const std::filesystem::path& path,
-                                   H5File::Access access);
+                                   H5File::Access access, const MpiIoHints& hints = direct_io_hints());
 
 /// Writes this rank's chunks of dataset `name`, one collective call a round. Ranks may bring unlike numbers
 /// of chunks, also none: all take part in as many rounds as the longest list has. Throws, on all ranks, where

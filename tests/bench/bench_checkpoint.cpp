@@ -31,7 +31,17 @@ void run(const std::filesystem::path& folder, const std::string& preset) {
   quick.verify_after_write = false;
   measure("save, not read back", bytes,
           [&] { save_checkpoint(world(), file, table, {}, shard.pieces(), quick); });
-  measure("save, read back", bytes, [&] { save_checkpoint(world(), file, table, {}, shard.pieces()); });
+  SaveOptions full;
+  auto last = std::chrono::steady_clock::now();
+  full.on_stage = [&](std::string_view stage) {
+    const auto now = std::chrono::steady_clock::now();
+    if (world().rank() == 0 && stage != "planned") {
+      std::printf("  %-26.*s %7.2f s\n", static_cast<int>(stage.size()), stage.data(),
+                  std::chrono::duration<double>(now - last).count());
+    }
+    last = now;
+  };
+  measure("save, read back", bytes, [&] { save_checkpoint(world(), file, table, {}, shard.pieces(), full); });
   measure("load", bytes, [&] {
     load_checkpoint(world(), read_checkpoint_info(world(), file), table, shard.mutable_pieces());
   });
