@@ -65,7 +65,9 @@ void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const Tens
   close_parallel(comm, file);
   std::vector<TensorFragment> own;
   run_phase(comm, [&] { own = piece_fragments(table, views, kinds); });
-  const TensorChecksums found = join_fragments(table, exchange_fragments(comm, own), Overlap::accept_equal);
+  const std::vector<TensorFragment> all = exchange_fragments(comm, own);
+  TensorChecksums found;
+  run_phase(comm, [&] { found = join_fragments(table, all, Overlap::accept_equal); });
   compare_checksums(comm, info, table, found, kinds);
 }
 

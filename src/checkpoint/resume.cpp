@@ -10,9 +10,10 @@
 namespace shardgpt {
 namespace {
 
+/// On all ranks.
 [[noreturn]] void throw_only_damaged(const std::filesystem::path& run_dir, std::size_t damaged) {
-  throw Error("run folder " + run_dir.string() + " holds " + std::to_string(damaged) +
-              " damaged checkpoint(s) and no sound one; remove them to start over, or restore one");
+  throw AgreedError("run folder " + run_dir.string() + " holds " + std::to_string(damaged) +
+                    " damaged checkpoint(s) and no sound one; remove them to start over, or restore one");
 }
 
 /// Renames on rank 0; the outcome is agreed on.

@@ -72,8 +72,10 @@ class CheckpointSave {
       SHARDGPT_REQUIRE(options_.max_piece_bytes >= 1, "checkpoint: the piece limit must be positive");
       own = piece_fragments(table_, pieces_, state_kinds.size());
     });
-    // The same fragments on every rank: joining them fails on all or on none.
-    return join_fragments(table_, exchange_fragments(comm_, own), Overlap::refuse);
+    TensorChecksums checksums;
+    const std::vector<TensorFragment> all = exchange_fragments(comm_, own);
+    run_phase(comm_, [&] { checksums = join_fragments(table_, all, Overlap::refuse); });
+    return checksums;
   }
 
   void create(const nlohmann::json& state, const TensorChecksums& checksums) const {
