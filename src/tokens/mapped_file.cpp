@@ -70,6 +70,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
   if (data_ != nullptr && ::munmap(const_cast<std::byte*>(data_), size_) != 0) {
     log_error(std::string("munmap: ") + std::strerror(errno));
   }
@@ -83,6 +84,7 @@ void MappedFile::advise(AccessPattern pattern) const {
                      : pattern == AccessPattern::random   ? MADV_RANDOM
                                                           : MADV_WILLNEED;
   // Only a hint: some file systems know no read-ahead, and reading works without it.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
   static_cast<void>(::madvise(const_cast<std::byte*>(data_), size_, advice));
 }
 

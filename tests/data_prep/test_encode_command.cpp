@@ -137,8 +137,7 @@ BOOST_FIXTURE_TEST_CASE(odd_texts_come_back_exactly, Fixture) {
                                        "\n\n\n",
                                        "     ",
                                        std::string("a\0b", 3),
-                                       "a\xff"
-                                       "b",
+                                       "a\377b",
                                        "\xc3(",
                                        "a\xe2\x80",
                                        "\xc0\x80",

@@ -75,14 +75,16 @@ int main(int argc, char** argv) {
     const auto ops = make_reference_ops(
         *device, DType::bf16, {.max_rows = 1, .seq_len = 8, .embd = 16, .heads = 2, .padded_vocab = 64});
     const auto collectives = make_mpi_collectives(session.world(), std::chrono::seconds(60));
-    Trainer trainer(
-        *device, *ops, *collectives, table,
-        {.seq_len = 8, .global_batch = 2 * session.world().size(), .micro_batch = 1, .unshard_slots = slots});
+    Trainer trainer(*device, *ops, *collectives, table,
+                    {.seq_len = 8,
+                     .global_batch = std::int64_t{2} * session.world().size(),
+                     .micro_batch = 1,
+                     .unshard_slots = slots});
     trainer.initialize(1);
     for (std::int64_t step = 0; step < 4; ++step) {
       trainer.submit_step(step, random_batch(model, 2), 1e-3, false);
     }
-    trainer.submit_evaluation(random_batch(model, 2), 2 * session.world().size());
+    trainer.submit_evaluation(random_batch(model, 2), std::int64_t{2} * session.world().size());
     hooks->open();
     (void)trainer.collect_evaluation();
     while (trainer.pending() > 0) {
