@@ -49,9 +49,10 @@ check-tsan:
 	cmake --build --preset cpu-tsan --parallel $(JOBS) --target tests_tsan
 	ctest --preset cpu-tsan --parallel $(JOBS) -L tsan
 
-check-hf: build ## compare with Hugging Face transformers (Python, from PyPI)
+check-hf: build ## compare with Hugging Face transformers and tokenizers and with tiktoken (Python, from PyPI)
 	@$(SETUP) --optional hf
 	sh tests/hf/run.sh $(BUILD)/bin/shardgpt-convert tests/reference/tiny-a build
+	sh tests/hf/venv.sh build/tokenizer-venv tests/hf/tokenizer_requirements.txt
 	ctest --preset $(PRESET) -L hf
 
 check-long: ## the tests that take more than minutes
