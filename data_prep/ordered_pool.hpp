@@ -16,20 +16,24 @@
 namespace shardgpt {
 
 /// Worker threads, each with a state of its own, that turn items into results; the results come out in the
-/// order of the items whatever thread was faster. One thread feeds it.
+/// order of the items whatever thread was faster. One thread feeds it; where only one is asked for, it does
+/// the work as well.
 template <class State, class Item, class Result>
 class OrderedPool {
  public:
   using Work = std::function<Result(State&, Item)>;
   using Consume = std::function<void(Result)>;
 
-  /// Starts `threads` (≥ 1) workers; `make_state` runs in the feeding thread. `consume` gets the results
-  /// there.
+  /// Starts `threads` (≥ 1) workers, none for 1; `make_state` runs in the feeding thread. `consume` gets the
+  /// results there.
   OrderedPool(std::size_t threads, const std::function<std::unique_ptr<State>()>& make_state, Work work,
               Consume consume)
       : work_(std::move(work)), consume_(std::move(consume)), limit_(2 * threads + 1) {
     for (std::size_t i = 0; i < threads; ++i) {
       states_.push_back(make_state());
+    }
+    if (threads == 1) {
+      return;
     }
     try {
       for (const auto& state : states_) {
@@ -46,6 +50,10 @@ class OrderedPool {
 
   /// Takes one more item; waits for the oldest while too many are under way. Throws what work on it threw.
   void push(Item item) {
+    if (threads_.empty()) {
+      consume_(work_(*states_.front(), std::move(item)));
+      return;
+    }
     while (results_.size() >= limit_) {
       consume_oldest();
     }

@@ -31,7 +31,9 @@ class PieceKey {
     words_[1] |= static_cast<std::uint64_t>(size) << 56U;
   }
 
-  bool operator==(const PieceKey& other) const = default;
+  bool operator==(const PieceKey& other) const {  // the default one would call memcmp
+    return ((words_[0] ^ other.words_[0]) | (words_[1] ^ other.words_[1])) == 0;
+  }
   /// Well mixed in its upper 32 bits.
   [[nodiscard]] std::uint64_t hash() const {
     return (words_[0] ^ (words_[1] * 0xff51afd7ed558ccdU)) * 0x9e3779b97f4a7c15U;

@@ -82,7 +82,11 @@ class RandomStrings:
             place = self.random.randrange(len(data) + 1)
             byte = self.random.choice((0x80, 0xC0, 0xC3, 0xE2, 0xED, 0xF0, 0xF4, 0xFF, self.random.randrange(128, 256)))
             data[place:place + self.random.randrange(2)] = bytes([byte])
-        return bytes(data)
+        return bytes(data) if not substitutes(data) else self.broken()
+
+
+def substitutes(data):
+    return any(SUBSTITUTE <= ord(c) < SUBSTITUTE + 256 for c in data.decode(errors="ignore"))
 
 
 def is_utf8(data):
