@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -13,14 +16,28 @@
 #include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "tokens/mapped_file.hpp"
 
 namespace shardgpt {
 
 std::string hash_file(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  file.advise(AccessPattern::sequential);
-  return fmt::format("{:016x}", XXH3_64bits(file.bytes().data(), file.bytes().size()));
+  // Read in pieces: a mapped shard would count as memory of this process, all of it.
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  }
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              &XXH3_freeState);
+  if (state == nullptr || XXH3_64bits_reset(state.get()) != XXH_OK) {
+    throw Error("cannot set up the hash of " + path.string());
+  }
+  std::vector<char> piece(std::size_t{1} << 20U);
+  while (file.read(piece.data(), narrow<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    XXH3_64bits_update(state.get(), piece.data(), narrow<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) {
+    throw Error(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  }
+  return fmt::format("{:016x}", XXH3_64bits_digest(state.get()));
 }
 
 ShardWriter::ShardWriter(std::filesystem::path path, TokenType type)
