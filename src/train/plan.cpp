@@ -49,7 +49,7 @@ std::vector<TrainingPlan::Memory> memory_table(const TrainConfig& config, const 
 }
 
 std::string optional_count(const std::optional<std::int64_t>& value) {
-  return value ? fmt::format("{}", *value) : "n/a (no data given)";
+  return value ? fmt::format("{}", *value) : "n/a (no data)";
 }
 
 }  // namespace

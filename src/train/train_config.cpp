@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.hpp"
 
 namespace shardgpt {
 namespace {
 
-void require_at_least(const char* option, std::int64_t value, std::int64_t least) {
-  SHARDGPT_REQUIRE(value >= least, std::string(option) + " is " + std::to_string(value) +
-                                       ", wanted at least " + std::to_string(least));
+void require_range(const std::string& option, std::int64_t value, std::int64_t least, std::int64_t most) {
+  SHARDGPT_REQUIRE(value >= least && value <= most, option + " is " + std::to_string(value) + ", wanted " +
+                                                        std::to_string(least) + " to " +
+                                                        std::to_string(most));
 }
 
 void override_size(std::int64_t& size, std::int64_t given) {
@@ -31,26 +33,47 @@ void TrainConfig::validate() const {
   SHARDGPT_REQUIRE(!data.data.empty() || run.dry_run,
                    "no --data: name a folder of token shards, made by "
                    "'shardgpt-prep encode', a shard or a glob");
-  require_at_least("--seq-len", data.seq_len, 1);
-  require_at_least("--global-batch", data.global_batch, 1);
-  require_at_least("--micro-batch", data.micro_batch, 0);
-  require_at_least("--steps", data.steps, 0);
-  require_at_least("--epochs", data.epochs, 0);
-  SHARDGPT_REQUIRE((data.steps > 0) != (data.epochs > 0), "give either --steps or --epochs, and one of them");
-  require_at_least("--seed", data.seed, 0);
-  for (const auto& [option, value] :
-       {std::pair{"--layers", model.layers}, std::pair{"--heads", model.heads},
-        std::pair{"--embd", model.embd}, std::pair{"--vocab", model.vocab},
-        std::pair{"--positions", model.positions}, std::pair{"--checkpoint-every", run.checkpoint_every},
-        std::pair{"--keep", run.keep}, std::pair{"--val-every", run.val_every},
-        std::pair{"--val-windows", run.val_windows}, std::pair{"--max-seconds", run.max_seconds},
-        std::pair{"--max-steps-this-run", run.max_steps_this_run}, std::pair{"--plan-ranks", run.plan_ranks},
-        std::pair{"--threads", device.threads}}) {
-    require_at_least(option, value, 0);
+  // Limits far above any use keep products of sizes inside 64 bits and catch slips of the hand.
+  constexpr std::int64_t most_steps = 1'000'000'000'000;
+  constexpr std::int64_t most_rows = 1'000'000'000;
+  constexpr std::int64_t most_size = 1 << 24;
+  constexpr std::int64_t most_seconds = 1'000'000'000;
+  struct Range {
+    const char* option;
+    std::int64_t value;
+    std::int64_t least;
+    std::int64_t most;
+  };
+  for (const Range& range : {Range{"--seq-len", data.seq_len, 1, most_size},
+                             Range{"--global-batch", data.global_batch, 1, most_rows},
+                             Range{"--micro-batch", data.micro_batch, 0, most_rows},
+                             Range{"--steps", data.steps, 0, most_steps},
+                             Range{"--epochs", data.epochs, 0, 1'000'000},
+                             Range{"--seed", data.seed, 0, std::numeric_limits<std::int64_t>::max() - 1},
+                             Range{"--layers", model.layers, 0, most_size},
+                             Range{"--heads", model.heads, 0, most_size},
+                             Range{"--embd", model.embd, 0, most_size},
+                             Range{"--vocab", model.vocab, 0, most_size},
+                             Range{"--positions", model.positions, 0, most_size},
+                             Range{"--warmup-steps", optimizer.warmup_steps, 0, most_steps},
+                             Range{"--decay-steps", optimizer.decay_steps, 0, most_steps},
+                             Range{"--checkpoint-every", run.checkpoint_every, 0, most_steps},
+                             Range{"--keep", run.keep, 0, most_steps},
+                             Range{"--val-every", run.val_every, 0, most_steps},
+                             Range{"--val-windows", run.val_windows, 0, most_steps},
+                             Range{"--log-every", run.log_every, 1, most_steps},
+                             Range{"--max-seconds", run.max_seconds, 0, most_seconds},
+                             Range{"--max-steps-this-run", run.max_steps_this_run, 0, most_steps},
+                             Range{"--plan-ranks", run.plan_ranks, 0, 1'000'000},
+                             Range{"--threads", device.threads, 0, 4096},
+                             Range{"--unshard-slots", device.unshard_slots, 2, 4096},
+                             Range{"--peer-timeout", device.peer_timeout, 1, most_seconds}}) {
+    require_range(range.option, range.value, range.least, range.most);
   }
-  require_at_least("--log-every", run.log_every, 1);
-  require_at_least("--unshard-slots", device.unshard_slots, 2);
-  require_at_least("--peer-timeout", device.peer_timeout, 1);
+  SHARDGPT_REQUIRE(data.steps > 0 || data.epochs > 0,
+                   "the run has no length: give --steps or --epochs, at least 1");
+  SHARDGPT_REQUIRE(data.steps == 0 || data.epochs == 0,
+                   "--steps and --epochs are both given: give one of them");
   SHARDGPT_REQUIRE(std::isfinite(optimizer.clip) && optimizer.clip >= 0,
                    "--clip must be a number that is not negative (0: no clipping)");
   SHARDGPT_REQUIRE(std::isfinite(run.peak_tflops) && run.peak_tflops >= 0,

@@ -118,6 +118,16 @@ std::string with_hint(const std::string& message) {
   return message + " (shardgpt-train --help lists the options)";
 }
 
+/// CLI11 says neither which file it read nor that a name is unknown.
+std::string config_file_error(const CLI::App& app, const CLI::ConfigError& error) {
+  const std::string unknown = "INI was not able to parse ";
+  std::string what = error.what();
+  if (what.starts_with(unknown)) {
+    what = "unknown option or table '" + what.substr(unknown.size()) + "'";
+  }
+  return with_hint("configuration file " + app.get_config_ptr()->as<std::string>() + ": " + what);
+}
+
 }  // namespace
 
 ParseResult parse_train_options(int argc, const char* const* argv) {
@@ -138,6 +148,8 @@ ParseResult parse_train_options(int argc, const char* const* argv) {
     result.text = app.help();
   } catch (const CLI::CallForVersion&) {
     result.text = version_text() + "\n";
+  } catch (const CLI::ConfigError& error) {
+    result.error = config_file_error(app, error);
   } catch (const CLI::ParseError& error) {
     result.error = with_hint(error.what());
   } catch (const InputError& error) {

@@ -25,6 +25,10 @@ void require_run_fits(const TrainConfig& config, const ModelConfig& model, std::
   SHARDGPT_REQUIRE(
       config.data.seq_len <= model.positions,
       fmt::format("--seq-len is {}, the model has {} positions", config.data.seq_len, model.positions));
+  const std::int64_t most_slots = std::max<std::int64_t>(2, model.layers);
+  SHARDGPT_REQUIRE(config.device.unshard_slots <= most_slots,
+                   fmt::format("--unshard-slots is {}, wanted 2 to {} (the blocks of the model)",
+                               config.device.unshard_slots, most_slots));
   schedule_from_options(config.optimizer, total_steps).validate();
 }
 
@@ -38,20 +42,33 @@ TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const Tens
 }
 
 ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
-  const ModelOrigin origin = find_model(comm, config);
-  const TensorTable table(origin.model);
+  TrainConfig without_data = config;
+  without_data.data.data.clear();
+  // Where the data set cannot be read the plan is printed all the same, and then the reason.
+  std::optional<InputError> data_error;
+  std::optional<ModelOrigin> origin;
   std::optional<std::int64_t> windows;
   std::int64_t steps = std::max<std::int64_t>(1, config.data.steps);
-  if (!config.data.data.empty()) {
-    const RunData data = open_run_data(comm, config, origin.model);
-    windows = data.sampler->windows_per_epoch();
-    steps = data.total_steps;
+  try {
+    origin = find_model(comm, config);
+    if (!config.data.data.empty()) {
+      const RunData data = open_run_data(comm, config, origin->model);
+      windows = data.sampler->windows_per_epoch();
+      steps = data.total_steps;
+    }
+  } catch (const InputError& error) {
+    data_error = error;
+    origin = find_model(comm, without_data);
   }
-  require_run_fits(config, origin.model, steps);
+  require_run_fits(config, origin->model, steps);
+  const TensorTable table(origin->model);
   const int ranks = config.run.plan_ranks > 0 ? static_cast<int>(config.run.plan_ranks) : comm.size();
   const TrainingPlan plan = plan_run(config, comm, table, ranks, windows);
   if (comm.rank() == 0) {
     std::cout << describe_plan(plan, config, table) << std::flush;
+  }
+  if (data_error) {
+    throw InputError(*data_error);
   }
   return exit_done;
 }

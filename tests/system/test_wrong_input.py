@@ -71,9 +71,15 @@ class WrongInput(SystemTest):
         self.refuse(["--schedule"], "--schedule", "sine")
         self.refuse(["--min-lr"], "--min-lr", 1)
         self.refuse(["cuda"], "--device", "cuda")
+        self.refuse(["--unshard-slots", 2000000000], "--unshard-slots", 2000000000)
+        self.refuse(["--unshard-slots", "blocks"], "--unshard-slots", 3)
+        self.refuse(["--steps"], "--steps", 99999999999999999999)
+        self.refuse(["--global-batch"], "--global-batch", 9000000000000000000)
+        self.refuse(["--threads"], "--threads", 2000000000)
+        self.refuse(["--steps", "at least 1"], "--steps", 0)
         config = self.folder / "job.toml"
         config.write_text('seq-len = 64\nlearning-rate = 3\n')
-        self.refuse(["learning-rate"], "--config", config)
+        self.refuse([config, "learning-rate"], "--config", config)
         self.refuse(["no-such.toml"], "--config", self.folder / "no-such.toml")
 
     def test_checkpoint(self):
