@@ -9,7 +9,7 @@ echo 'lint: clang-format'
 cmake/check_format.sh
 
 echo 'lint: shellcheck'
-mapfile -t scripts < <(find .ci cmake slurm tests -type f \( -name '*.sh' -o -name '*.sbatch' -o -path '.ci/run' \) 2> /dev/null)
+mapfile -t scripts < <(find .ci cmake data_prep slurm tests -type f \( -name '*.sh' -o -name '*.sbatch' -o -path '.ci/run' \) 2> /dev/null)
 shellcheck "${scripts[@]}"
 
 echo 'lint: clang-tidy (minutes)'

@@ -9,15 +9,20 @@
 
 namespace shardgpt {
 
-PartText::PartText(const std::vector<SourceRecord>& sources, std::string jsonl_key, bool skip_bad_lines)
-    : sources_(&sources), jsonl_key_(std::move(jsonl_key)), skip_bad_lines_(skip_bad_lines) {}
+PartText::PartText(const std::vector<SourceRecord>& sources, std::string jsonl_key, bool skip_bad_lines,
+                   Detokenize detokenize)
+    : sources_(&sources),
+      jsonl_key_(std::move(jsonl_key)),
+      skip_bad_lines_(skip_bad_lines),
+      detokenize_(detokenize) {}
 
 std::optional<DocumentText> PartText::operator()(const TextBlock& block, const TextPart& part) const {
   if (part.format != InputFormat::jsonl) {
     return DocumentText(block.text(part));
   }
   try {
-    return DocumentText(text_of_json_line(block.text(part), jsonl_key_));
+    std::string text = text_of_json_line(block.text(part), jsonl_key_);
+    return DocumentText(detokenize_ == Detokenize::none ? std::move(text) : detokenized(text, detokenize_));
   } catch (const InputError& error) {
     if (skip_bad_lines_) {
       return std::nullopt;  // counted and reported by the caller

@@ -6,7 +6,9 @@
 #include <variant>
 #include <vector>
 
-#include "data_prep/document_reader.hpp"
+#include "data_prep/text_block.hpp"
+#include "data_prep/wikitext_detokenizer.hpp"
+#include "tokens/dataset_manifest.hpp"
 
 namespace shardgpt {
 
@@ -27,7 +29,8 @@ class DocumentText {
 class PartText {
  public:
   /// `sources` must outlive this.
-  PartText(const std::vector<SourceRecord>& sources, std::string jsonl_key, bool skip_bad_lines);
+  PartText(const std::vector<SourceRecord>& sources, std::string jsonl_key, bool skip_bad_lines,
+           Detokenize detokenize = Detokenize::none);
 
   /// Nothing for a malformed JSONL line where these are skipped; else such a line throws InputError naming
   /// file and line.
@@ -37,6 +40,7 @@ class PartText {
   const std::vector<SourceRecord>* sources_;
   std::string jsonl_key_;
   bool skip_bad_lines_;
+  Detokenize detokenize_;  ///< of JSONL; other text is ready in the block
 };
 
 }  // namespace shardgpt

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "data_prep/document_reader.hpp"
 #include "data_prep/document_text.hpp"
 #include "data_prep/ordered_pool.hpp"
+#include "data_prep/progress_meter.hpp"
 #include "data_prep/text_encoder.hpp"
 #include "tokens/dataset_writer.hpp"
 
@@ -62,7 +62,9 @@ class ValidationSplit {
 class BlockEncoder {
  public:
   BlockEncoder(const EncodeOptions& options, const BpeModel& model, const DocumentReader& reader)
-      : text_of_(reader.sources(), options.jsonl_key, options.skip_bad_lines), split_(options.val_fraction) {
+      : text_of_(reader.sources(), options.jsonl_key, options.skip_bad_lines,
+                 detokenize_option(options.detokenize)),
+        split_(options.val_fraction) {
     if (options.document != "none" && !options.no_eot) {
       end_of_text_id_ = model.find(options.end_of_text);
       SHARDGPT_REQUIRE(end_of_text_id_.has_value(),
@@ -104,28 +106,6 @@ class BlockEncoder {
   std::optional<std::int32_t> end_of_text_id_;
 };
 
-/// Says every ten seconds how far the work is.
-class Progress {
- public:
-  void add(std::int64_t bytes) {
-    bytes_ += bytes;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ >= std::chrono::seconds(10)) {
-      last_ = now;
-      log_info(fmt::format("encoded {:.0f} MB, {:.1f} MB/s", megabytes(), megabytes() / seconds()));
-    }
-  }
-  [[nodiscard]] double megabytes() const { return static_cast<double>(bytes_) * 1e-6; }
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
-  std::int64_t bytes_ = 0;
-};
-
 /// One output set: its writer and what has gone into it.
 struct OutputSet {
   std::filesystem::path folder;
@@ -154,16 +134,12 @@ std::vector<OutputSet> open_sets(const EncodeOptions& options, TokenType type) {
   return sets;
 }
 
-InputFormat format_option(const std::string& name) {
-  return name == "text" ? InputFormat::text : name == "jsonl" ? InputFormat::jsonl : InputFormat::automatic;
-}
-
-void finish_set(OutputSet& set, DatasetManifest manifest, std::span<const CompanionFile> companions,
-                std::ostream& out) {
+void publish_set(OutputSet& set, DatasetManifest manifest, std::span<const CompanionFile> companions,
+                 std::ostream& out) {
   manifest.documents = set.total.documents;
   manifest.special_in_text = set.total.counts.special_in_text;
   manifest.invalid_utf8_bytes = set.total.counts.invalid_utf8_bytes;
-  manifest = set.writer->finish(std::move(manifest), companions);
+  manifest = set.writer->publish(std::move(manifest), companions);
   out << fmt::format("{}: {} tokens, {} document(s), {} shard(s), {} ids\n", set.folder.string(),
                      manifest.tokens(), manifest.documents, manifest.shards.size(),
                      token_type_name(manifest.token_type));
@@ -173,7 +149,7 @@ void finish_set(OutputSet& set, DatasetManifest manifest, std::span<const Compan
 }
 
 void report(const EncodeOptions& options, const std::vector<OutputSet>& sets, const EncodedBlock& totals,
-            const Progress& progress, std::ostream& out) {
+            std::int64_t null_rows, const ProgressMeter& progress, std::ostream& out) {
   TextCounts counts;
   for (const OutputSet& set : sets) {
     counts += set.total.counts;
@@ -184,6 +160,9 @@ void report(const EncodeOptions& options, const std::vector<OutputSet>& sets, co
   out << fmt::format("{} byte(s) that are no UTF-8, kept as they are\n", counts.invalid_utf8_bytes);
   if (totals.empty_documents > 0) {
     out << fmt::format("{} empty document(s), which give no tokens\n", totals.empty_documents);
+  }
+  if (null_rows > 0) {
+    out << fmt::format("{} row(s) without a value (null), skipped\n", null_rows);
   }
   if (totals.skipped_lines > 0) {
     log_warning(fmt::format("{} malformed JSONL line(s) skipped", totals.skipped_lines));
@@ -198,12 +177,11 @@ void run_encode(const EncodeOptions& options, std::ostream& out) {
   const std::string vocab_json = read_text_file(options.vocab);
   const std::string merges_text = read_text_file(options.merges);
   const BpeModel model = BpeModel::parse(vocab_json, options.vocab, merges_text, options.merges);
-  DocumentReader reader(options.files, format_option(options.format),
-                        options.document == "line" ? DocumentPolicy::line : DocumentPolicy::file);
+  DocumentReader reader(options.files, reader_options(options));
   const BlockEncoder block_encoder(options, model, reader);
   std::vector<OutputSet> sets = open_sets(options, token_type_for(model.vocab_size()));
 
-  Progress progress;
+  ProgressMeter progress(progress_option(options.progress));
   EncodedBlock totals;
   OrderedPool<TextEncoder, TextBlock, EncodedBlock> pool(
       worker_threads(options.threads),
@@ -218,10 +196,12 @@ void run_encode(const EncodeOptions& options, std::ostream& out) {
         }
         totals.empty_documents += block.empty_documents;
         totals.skipped_lines += block.skipped_lines;
-        progress.add(block.bytes);
+        progress.add(block.bytes, narrow<std::int64_t>(block.sets[0].ids.size() + block.sets[1].ids.size()),
+                     reader.fraction_read());
       });
   reader.read([&](TextBlock block) { pool.push(std::move(block)); });
   pool.finish();
+  progress.finish();
 
   SHARDGPT_REQUIRE(
       sets.size() == 1 || std::min(sets[0].total.documents, sets[1].total.documents) > 0,
@@ -232,14 +212,20 @@ void run_encode(const EncodeOptions& options, std::ostream& out) {
   manifest.tokenizer = {model.hash(), model.vocab_size(), model.find(options.end_of_text), vocab_copy,
                         merges_copy};
   manifest.document_policy = options.document;
+  manifest.separator = options.document == "separator" ? unescaped(options.separator) : "";
+  manifest.detokenize = options.detokenize;
   manifest.end_of_text_appended = block_encoder.appends_end_of_text();
   manifest.special_parsed = options.parse_special;
   manifest.sources = reader.sources();
   const CompanionFile companions[] = {{vocab_copy, vocab_json}, {merges_copy, merges_text}};
   for (OutputSet& set : sets) {
-    finish_set(set, manifest, companions, out);
+    publish_set(set, manifest, companions, out);
   }
-  report(options, sets, totals, progress, out);
+  for (OutputSet& set : sets) {
+    set.writer
+        ->release();  // not before all are published: a run killed in between is started over as a whole
+  }
+  report(options, sets, totals, reader.null_rows(), progress, out);
 }
 
 }  // namespace shardgpt

@@ -26,6 +26,12 @@ void run(const shardgpt::PrepCommand& command) {
     void operator()(const shardgpt::VerifyOptions& options) const {
       shardgpt::run_verify(options, std::cout);
     }
+    void operator()(const shardgpt::ImportOptions& options) const {
+      shardgpt::run_import(options, std::cout);
+    }
+    void operator()(const shardgpt::ExportOptions& options) const {
+      shardgpt::run_export(options, std::cout);
+    }
   };
   if (command.text.empty()) {
     std::visit(Runner{}, command.options);

@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "data_prep/bpe_trainer.hpp"
 #include "data_prep/commands.hpp"
+#include "data_prep/document_reader.hpp"
 #include "data_prep/document_text.hpp"
 #include "data_prep/ordered_pool.hpp"
 #include "data_prep/piece_counts.hpp"
@@ -37,10 +38,7 @@ struct PieceCounter {
 };
 
 PieceCounts count_pieces(const TrainBpeOptions& options) {
-  const InputFormat format = options.format == "text"    ? InputFormat::text
-                             : options.format == "jsonl" ? InputFormat::jsonl
-                                                         : InputFormat::automatic;
-  DocumentReader reader(options.files, format, DocumentPolicy::file);
+  DocumentReader reader(options.files, reader_options(options));
   const PartText text_of(reader.sources(), options.jsonl_key, options.skip_bad_lines);
   std::int64_t skipped_lines = 0;
   OrderedPool<PieceCounter, TextBlock, std::int64_t> pool(

@@ -50,6 +50,8 @@ DatasetManifest from_json(const Json& json) {
   tokenizer.at("vocab_file").get_to(manifest.tokenizer.vocab_file);
   tokenizer.at("merges_file").get_to(manifest.tokenizer.merges_file);
   json.at("document_policy").get_to(manifest.document_policy);
+  manifest.separator = json.value("separator", "");
+  manifest.detokenize = json.value("detokenize", "none");
   json.at("end_of_text_appended").get_to(manifest.end_of_text_appended);
   json.at("special_parsed").get_to(manifest.special_parsed);
   json.at("documents").get_to(manifest.documents);
@@ -104,6 +106,10 @@ Json to_json(const DatasetManifest& manifest) {
   json["largest_id"] = manifest.largest_id();
   json["documents"] = manifest.documents;
   json["document_policy"] = manifest.document_policy;
+  if (!manifest.separator.empty()) {
+    json["separator"] = manifest.separator;
+  }
+  json["detokenize"] = manifest.detokenize;
   json["end_of_text_appended"] = manifest.end_of_text_appended;
   json["special_parsed"] = manifest.special_parsed;
   json["special_in_text"] = manifest.special_in_text;

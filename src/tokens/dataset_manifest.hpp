@@ -30,8 +30,8 @@ struct TokenizerRecord {
 
 struct SourceRecord {
   std::string file;    ///< as given on the command line
-  std::string format;  ///< "text" or "jsonl"
-  std::int64_t bytes = 0;
+  std::string format;  ///< "text", "jsonl", "parquet", or what was imported: "llmc", "nanogpt", "megatron"
+  std::int64_t bytes = 0;  ///< of text, unpacked; of an import, of the file
 };
 
 /// The content of dataset.json, which marks a folder of shards as complete.
@@ -39,7 +39,11 @@ struct DatasetManifest {
   std::string name;  ///< shards are NAME_000000.bin, …
   TokenType token_type = TokenType::u16;
   TokenizerRecord tokenizer;
-  std::string document_policy;  ///< what a document of a text file is: "file", "line" or "none"
+  /// What a document of a text file is: "file", "line", "heading", "separator" or "none"; "imported": as the
+  /// source had it.
+  std::string document_policy;
+  std::string separator;            ///< for the policy "separator"
+  std::string detokenize = "none";  ///< "none": the text as it was; "wikitext": WikiText's spacing undone
   bool end_of_text_appended = false;
   bool special_parsed = false;          ///< the end-of-text marker in the text became the end-of-text id
   std::int64_t documents = 0;           ///< that gave tokens

@@ -58,14 +58,19 @@ DatasetWriter::DatasetWriter(std::filesystem::path folder, std::string name, Tok
   std::filesystem::create_directories(folder_, failure);
   SHARDGPT_REQUIRE(!failure && std::filesystem::is_directory(folder_),
                    "cannot create the folder " + folder_.string() + ": " + failure.message());
+  claim_ = std::make_unique<FolderClaim>(folder_);
   const std::vector<std::string> old = old_shards();
-  if (existing == Existing::refuse) {
+  const bool has_set = std::filesystem::exists(folder_ / manifest_file_name);
+  if (existing == Existing::refuse && !claim_->has_leftovers()) {
     SHARDGPT_REQUIRE(
-        !std::filesystem::exists(folder_ / manifest_file_name),
+        !has_set,
         folder_.string() + " already holds a finished set (dataset.json); pass --overwrite to replace it");
     SHARDGPT_REQUIRE(old.empty(), folder_.string() + " already holds shards, " + old.front() +
                                       " first; pass --overwrite to replace them, or another folder");
   }
+  claim_->set(!has_set && old.empty()   ? FolderClaim::State::empty
+              : claim_->has_leftovers() ? FolderClaim::State::publishing
+                                        : FolderClaim::State::replacing);
 }
 
 std::vector<std::string> DatasetWriter::old_shards() const {
@@ -119,12 +124,23 @@ void DatasetWriter::remove_old_set() const {
 }
 
 DatasetManifest DatasetWriter::finish(DatasetManifest manifest, std::span<const CompanionFile> companions) {
+  manifest = publish(std::move(manifest), companions);
+  release();
+  return manifest;
+}
+
+void DatasetWriter::release() {
+  claim_->release();
+}
+
+DatasetManifest DatasetWriter::publish(DatasetManifest manifest, std::span<const CompanionFile> companions) {
   if (shards_.empty()) {
     start_shard();
   }
   if (shards_.size() != records_.size()) {
     finish_shard();
   }
+  claim_->set(FolderClaim::State::publishing);
   remove_old_set();
   for (const auto& shard : shards_) {
     shard->publish();

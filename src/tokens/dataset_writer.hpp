@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tokens/dataset_manifest.hpp"
+#include "tokens/folder_claim.hpp"
 #include "tokens/shard_writer.hpp"
 
 namespace shardgpt {
@@ -20,7 +21,7 @@ struct CompanionFile {
 
 /// Writes a token stream as NAME_000000.bin, NAME_000001.bin, … and, last, dataset.json. Until `finish` all
 /// shards have temporary names, which an unfinished writer removes; an older set in the folder stays whole
-/// until then.
+/// until then. What a killed writer has left is thrown away by the next one, and two at a time are refused.
 class DatasetWriter {
  public:
   enum class Existing { refuse, replace };
@@ -36,6 +37,10 @@ class DatasetWriter {
   /// Publishes the set. `manifest` brings tokenizer, policy and sources; name, type and shards are filled in.
   /// An empty stream gives one shard of zero tokens. Returns the manifest as written.
   DatasetManifest finish(DatasetManifest manifest, std::span<const CompanionFile> companions = {});
+  /// The same in two steps, for sets that belong together: what is published but not released is started over
+  /// by the next run.
+  DatasetManifest publish(DatasetManifest manifest, std::span<const CompanionFile> companions = {});
+  void release();
 
  private:
   void start_shard();
@@ -49,6 +54,7 @@ class DatasetWriter {
   TokenType type_;
   std::int64_t shard_tokens_;
   std::int64_t tokens_ = 0;
+  std::unique_ptr<FolderClaim> claim_;
   std::vector<std::unique_ptr<ShardWriter>>
       shards_;  ///< the last one is being written, the others are finished
   std::vector<ShardRecord> records_;

@@ -2,6 +2,7 @@
 
 #include "data_prep/bpe_encoder.hpp"
 #include "data_prep/document_reader.hpp"
+#include "data_prep/parquet_text.hpp"
 #include "small_tokenizer.hpp"
 
 using namespace shardgpt;
@@ -16,10 +17,8 @@ struct Document {
   std::vector<std::size_t> part_sizes;
 };
 
-std::vector<Document> read(const std::vector<std::string>& files,
-                           DocumentPolicy policy = DocumentPolicy::file,
-                           InputFormat format = InputFormat::automatic) {
-  DocumentReader reader(files, format, policy);
+std::vector<Document> read(const std::vector<std::string>& files, const ReaderOptions& options = {}) {
+  DocumentReader reader(files, options);
   std::vector<Document> documents;
   bool goes_on = false;
   reader.read([&](const TextBlock& block) {
@@ -90,7 +89,7 @@ BOOST_AUTO_TEST_CASE(files_are_documents_in_the_order_given) {
 BOOST_AUTO_TEST_CASE(lines_can_be_documents) {
   const TemporaryFolder folder;
   write_bytes(folder / "x", "one\n\n two \r\nthree");
-  const auto documents = read({folder / "x"}, DocumentPolicy::line);
+  const auto documents = read({folder / "x"}, {.document = DocumentPolicy::line});
   BOOST_TEST_REQUIRE(documents.size() == 3U);
   BOOST_TEST(documents[0].text == "one");
   BOOST_TEST(documents[1].text == " two ");
@@ -101,7 +100,7 @@ BOOST_AUTO_TEST_CASE(jsonl_lines_come_whole_with_their_number) {
   const TemporaryFolder folder;
   const std::string huge = "{\"text\": \"" + std::string(3'000'000, 'x') + "\"}";
   write_bytes(folder / "x.jsonl", "{\"text\": \"a\"}\r\n \n" + huge + "\n{\"text\": \"last\"}");
-  DocumentReader reader({folder / "x.jsonl"}, InputFormat::automatic, DocumentPolicy::file);
+  DocumentReader reader({folder / "x.jsonl"}, {});
   std::vector<std::int64_t> lines;
   std::vector<std::size_t> sizes;
   reader.read([&](const TextBlock& block) {
@@ -125,15 +124,94 @@ BOOST_AUTO_TEST_CASE(what_is_no_text_is_refused_before_any_reading) {
     BOOST_CHECK_EXCEPTION(read({folder / "good.txt", folder / name}), InputError,
                           Says({folder / name, says}));
   };
-  refuses("a.parquet", "PAR1xxxxxxxxPAR1", "Parquet");
-  refuses("a.txt.gz", "\x1f\x8b\x08\x08", "gzip");
-  refuses("a.zst", "\x28\xb5\x2f\xfdxxx", "zstd");
+  refuses("a.txt.bz2", "BZh91AY", "bzip2");
+  refuses("a.txt.xz", std::string("\xfd\x37zXZ\0xx", 8), "xz");
+  refuses("a.zip", "PK\x03\x04xxxx", "zip");
   refuses("a.json", "[]", "--format");
+  refuses("b.parquet", "not Parquet", "PAR1");
   BOOST_CHECK_EXCEPTION(read({folder / "absent"}), InputError, Says({folder / "absent", "No such file"}));
-  BOOST_CHECK_EXCEPTION(read({folder.path()}), InputError, Says({folder.path(), "folder"}));
   // Told that it is text, it is taken as it is.
-  BOOST_TEST(read({folder / "a.txt.gz"}, DocumentPolicy::file, InputFormat::text).at(0).text ==
-             "\x1f\x8b\x08\x08");
+  BOOST_TEST(read({folder / "a.txt.bz2"}, {.format = InputFormat::text}).at(0).text == "BZh91AY");
+}
+
+BOOST_AUTO_TEST_CASE(without_arrow_parquet_is_refused_with_advice) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "a.bin", "PAR1xxxxxxxxPAR1");
+  const std::string says = parquet_support().built_in ? "Parquet" : "SHARDGPT_ARROW_ROOT";
+  BOOST_CHECK_EXCEPTION(read({folder / "a.bin"}), InputError, Says({folder / "a.bin", says}));
+}
+
+BOOST_AUTO_TEST_CASE(folders_stand_for_their_files_in_bytewise_order) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "in/b");
+  for (const std::string name : {"b/x", "a", "B", "c", ".hidden", "b/.also"}) {
+    write_bytes(folder / ("in/" + name), name);
+  }
+  std::vector<std::string> texts;
+  for (const Document& document : read({folder / "in", folder / "in/a"})) {
+    texts.push_back(document.text);
+  }
+  BOOST_TEST(texts == (std::vector<std::string>{"B", "a", "b/x", "c", "a"}),
+             boost::test_tools::per_element());
+  std::filesystem::create_directories(folder.path() / "empty");
+  BOOST_CHECK_EXCEPTION(read({folder / "empty"}), InputError, Says({folder / "empty", "no files"}));
+}
+
+BOOST_AUTO_TEST_CASE(block_size_changes_no_document) {
+  const TemporaryFolder folder;
+  const std::string text =
+      " \n = First = \n \n text , one \n = = Sec = = \n\n = Not a heading = \nmore\n \n"
+      " = Second = \n \n x\r\n--\n\n= tight =\n\n \n = Third = ";
+  write_bytes(folder / "x", text);
+  const std::vector<ReaderOptions> ways = {
+      {.document = DocumentPolicy::file},
+      {.document = DocumentPolicy::line},
+      {.document = DocumentPolicy::heading},
+      {.document = DocumentPolicy::separator, .separator = "\n\n"},
+      {.document = DocumentPolicy::heading, .detokenize = Detokenize::wikitext}};
+  for (ReaderOptions way : ways) {
+    const std::vector<Document> whole = read({folder / "x"}, way);
+    for (way.block_bytes = 1; way.block_bytes < 40; ++way.block_bytes) {
+      const std::vector<Document> parts = read({folder / "x"}, way);
+      BOOST_TEST_REQUIRE(parts.size() == whole.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        BOOST_TEST(parts[i].text == whole[i].text);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(headings_of_level_one_begin_documents) {
+  const TemporaryFolder folder;
+  const std::string first = " \n = First = \n \n text \n = = Section = = \n \n more \n \n";
+  const std::string second =
+      " = The = sign = \n \n x \n = no blank line before = \n \n y \n \n = none after = \nz\n \n";
+  const std::string third = " = Third = ";
+  write_bytes(folder / "x", first + second + third);
+  const auto documents = read({folder / "x"}, {.document = DocumentPolicy::heading});
+  BOOST_TEST_REQUIRE(documents.size() == 3U);
+  BOOST_TEST(documents[0].text == first);
+  BOOST_TEST(documents[1].text == second);
+  BOOST_TEST(documents[2].text == third);
+  // Text before the first heading is a document of its own, unless it is blank.
+  write_bytes(folder / "y", "lead\n\n" + third + "\n");
+  BOOST_TEST(read({folder / "y"}, {.document = DocumentPolicy::heading}).size() == 2U);
+  // Text without headings and line ends is not held.
+  write_bytes(folder / "long", english_like(3'000'000));
+  BOOST_TEST(read({folder / "long"}, {.document = DocumentPolicy::heading}).at(0).part_sizes.size() >= 3U);
+}
+
+BOOST_AUTO_TEST_CASE(separators_stand_between_documents) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "x", "one<|endoftext|><|endoftext|>two<|endof<|endoftext|>");
+  write_bytes(folder / "y", "three");
+  const auto documents =
+      read({folder / "x", folder / "y"},
+           {.document = DocumentPolicy::separator, .separator = "<|endoftext|>", .block_bytes = 3});
+  BOOST_TEST_REQUIRE(documents.size() == 3U);
+  BOOST_TEST(documents[0].text == "one");
+  BOOST_TEST(documents[1].text == "two<|endof");
+  BOOST_TEST(documents[2].text == "three");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -69,12 +69,30 @@ BOOST_FIXTURE_TEST_CASE(any_change_is_found, Fixture) {
 BOOST_FIXTURE_TEST_CASE(inspect_shows_sets_and_shards, Fixture) {
   run_inspect({folder / "set"}, out);
   BOOST_TEST(out.str().find("600 entries") != std::string::npos);
-  BOOST_TEST(out.str().find("tokens_000001.bin 700 tokens") != std::string::npos);
+  BOOST_TEST(out.str().find("tokens_000001.bin           700") != std::string::npos);
+  BOOST_TEST(out.str().find("bytes per token     ") != std::string::npos);
+  BOOST_TEST(out.str().find("(5000 bytes of text") != std::string::npos);
+  BOOST_TEST(out.str().find("distinct ids        ") != std::string::npos);
+  BOOST_TEST(out.str().find("'<|endoftext|>'") == std::string::npos);  // once, so not among the first
   out.str("");
   write_bytes(folder / "foreign.bin", shard_bytes({5, 6, 7}));
   run_inspect({folder / "foreign.bin"}, out);
   BOOST_TEST(out.str().find("3 (uint16 ids, largest 7)") != std::string::npos);
   BOOST_TEST(out.str().find("5 6 7") != std::string::npos);
+  BOOST_TEST(out.str().find("distinct ids        3\n") != std::string::npos);
+  out.str("");
+  InspectOptions options;
+  options.location = folder / "foreign.bin";
+  options.vocab = folder / "vocab.json";
+  options.merges = folder / "merges.txt";
+  options.top = 1;
+  run_inspect(options, out);
+  BOOST_TEST(out.str().find("33.33 %  '&'\n") != std::string::npos);
+  BOOST_TEST(out.str().find("distinct ids        3 of 600\n") != std::string::npos);
+  out.str("");
+  options.quick = true;
+  run_inspect(options, out);
+  BOOST_TEST(out.str().find("distinct") == std::string::npos);
 }
 
 BOOST_FIXTURE_TEST_CASE(decode_gives_the_exact_bytes, Fixture) {

@@ -53,7 +53,9 @@ OWNERS = {
     r"CLI/.*": ["train/train_options", "data_prep/prep_options", "checkpoints/options"],
     r"immintrin\.h|arm_neon\.h": ["kernels/cpu/vector"],
     r"xxhash\.h": ["tokens", "data_prep"],
-    r"zlib\.h": ["checkpoint"],
+    r"zlib\.h": ["checkpoint", "data_prep/gzip_source"],
+    r"zstd\.h": ["data_prep/zstd_source"],
+    r"(arrow|parquet)/.*": ["data_prep/parquet_text_arrow"],
 }
 
 # The only files with #if: each turns a build option into something the rest of the code uses without it.
