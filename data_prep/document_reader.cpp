@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/checked.hpp"
+#include "core/error.hpp"
 #include "core/log.hpp"
 #include "data_prep/jsonl.hpp"
 #include "data_prep/parquet_text.hpp"
@@ -61,6 +62,8 @@ void DocumentReader::check_input(const std::string& file) {
   // there may be more of them than a process may have open.
   InputFormat format = InputFile::format_for(file, options_.format);
   if (is_stream(file)) {
+    SHARDGPT_REQUIRE(format != InputFormat::parquet,
+                     "Parquet is read from its end: save " + file + " as a file");
     total_file_bytes_.reset();
   } else {
     format = InputFile(file, options_.format).format();

@@ -103,7 +103,7 @@ void for_each_option(InspectOptions& o, Visit&& visit) {
   visit("--vocab", o.vocab, "vocab.json of the tokenizer; default: the copy in the folder", tokenizer_group);
   visit("--merges", o.merges, "merges.txt of the tokenizer", tokenizer_group);
   visit("--top", o.top, "How many of the most frequent ids to show", output_group);
-  visit("--quick", o.quick, "Count no ids: reads nothing but headers and dataset.json", speed_group);
+  visit("--quick", o.quick, "Count no ids", speed_group);
 }
 
 template <class Visit>

@@ -275,4 +275,54 @@ BOOST_FIXTURE_TEST_CASE(vocabularies_above_65536_use_wide_ids, Fixture) {
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(block_size_and_threads_change_no_byte, Fixture) {
+  options.document = "heading";
+  options.parse_special = true;
+  options.shard_tokens = 5000;
+  options.overwrite = true;
+  std::string text;
+  for (int article = 0; article < 9; ++article) {
+    text +=
+        " = Article = \n \n" + english_like(4000, static_cast<std::uint64_t>(article)) + "<|endoftext|>\n \n";
+  }
+  add("wiki.train.raw", text);
+  add("x.jsonl", "{\"text\": \"" + std::string(3000, 'x') + "\"}\n{\"text\": \"last\"}");
+  encode();
+  const std::string whole = set_bytes();
+  BOOST_TEST(manifest().documents == 11);
+  BOOST_TEST(manifest().document_policy == "heading");
+  for (const std::int64_t block : {1, 13, 1000, 4096, 1'000'000}) {
+    for (const std::int64_t threads : {1, 3}) {
+      options.block_bytes = block;
+      options.threads = threads;
+      encode();
+      BOOST_TEST((set_bytes() == whole), "blocks of " << block << ", threads " << threads);
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(separator_and_detokenizing_are_recorded, Fixture) {
+  options.document = "separator";
+  options.separator = "\\n--\\n";
+  options.detokenize = "wikitext";
+  options.no_eot = true;
+  add("x.txt", "the @-@ end\n--\nan , other");
+  add("y.jsonl", "{\"text\": \"the @,@ end\"}");
+  encode();
+  BOOST_TEST(ids() == joined(joined(encoded("the-end"), encoded("an, other")), encoded("the,end")),
+             boost::test_tools::per_element());
+  BOOST_TEST(manifest().separator == "\n--\n");
+  BOOST_TEST(manifest().detokenize == "wikitext");
+  BOOST_TEST(manifest().documents == 3);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_jsonl_line_may_be_huge, Fixture) {
+  add("x.jsonl", "{\"text\": \"a\"}\nnonsense\n{\"text\": \"" + std::string(std::size_t{64} << 20U, ' ') +
+                     "\"}\n{\"text\": \"last\"}");
+  BOOST_CHECK_EXCEPTION(encode(), InputError, Says({"x.jsonl:2"}));
+  options.skip_bad_lines = true;
+  encode();
+  BOOST_TEST(manifest().documents == 3);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -201,7 +201,7 @@ BOOST_FIXTURE_TEST_CASE(damaged_megatron_indexes_are_refused, Fixture) {
   std::string changed = good;
   changed[9] = 2;
   refuses(changed, 10, {"version 2", "byte 9"});
-  for (const char code : {0, 6, 7, 9}) {
+  for (const char code : {'\0', '\x06', '\x07', '\x09'}) {
     changed = good;
     changed[17] = code;
     refuses(changed, 10, {"type code", "byte 17"});

@@ -20,6 +20,7 @@ struct Fixture {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(a_terminal_has_one_line_rewritten_and_cleared, Fixture) {
+  std::size_t width = 0;
   {
     ProgressMeter progress = meter(true);
     time += std::chrono::milliseconds(100);
@@ -28,11 +29,15 @@ BOOST_FIXTURE_TEST_CASE(a_terminal_has_one_line_rewritten_and_cleared, Fixture) 
     time += std::chrono::milliseconds(900);
     progress.add(1'000'000, 250'000, 0.25);
     BOOST_TEST(shown == "\r2.0 MB, 2.0 MB/s, 0.50 M tokens, 25 %, ETA 0:03");
+    width = shown.size() - 1;
     shown.clear();
     progress.finish();
     BOOST_TEST(shown.empty());
   }
-  BOOST_TEST(shown == "\r" + std::string(48, ' ') + "\r");
+  std::string cleared(width + 2, ' ');
+  cleared.front() = '\r';
+  cleared.back() = '\r';
+  BOOST_TEST(shown == cleared);
 }
 
 BOOST_FIXTURE_TEST_CASE(elsewhere_lines_are_rare_and_the_last_one_stays, Fixture) {

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_of_an_unfinished_set) {
   {
     DatasetWriter writer(folder.path(), "tokens", TokenType::u16, 10, DatasetWriter::Existing::refuse);
     writer.append(counting(0, 25));
-    BOOST_TEST(names_in(folder.path()).front() == "tokens_000000.bin.tmp");
+    BOOST_TEST(names_in(folder.path()).at(1) == "tokens_000000.bin.tmp");
   }
   BOOST_TEST(names_in(folder.path()).empty());
 }
@@ -104,6 +104,38 @@ BOOST_AUTO_TEST_CASE(an_empty_stream_gives_one_empty_shard_that_does_not_train) 
   BOOST_TEST(write_set(folder.path(), {}, 10).shards.at(0).tokens == 0);
   BOOST_CHECK_EXCEPTION(static_cast<void>(TokenDataset::open(folder.path(), 0)), InputError,
                         Says({"tokens_000000.bin", "0 tokens"}));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_killed_writer_left_is_thrown_away) {
+  const TemporaryFolder folder;
+  const auto leave = [&](const std::string& state) {
+    // Some shards have their final names, one is being written; there is no dataset.json.
+    write_bytes(folder / "dataset.json.unfinished", state);
+    write_bytes(folder / "tokens_000000.bin", shard_bytes(counting(7, 3)));
+    write_bytes(folder / "tokens_000009.bin", shard_bytes(counting(7, 3)));
+    write_bytes(folder / "tokens_000001.bin.tmp", "x");
+  };
+  leave("publishing\n");
+  {
+    // A writer that fails leaves the folder as unfinished as it was.
+    DatasetWriter failing(folder.path(), "tokens", TokenType::u16, 10, DatasetWriter::Existing::refuse);
+    BOOST_CHECK_THROW(failing.append(std::vector<std::int32_t>{70'000}), InputError);
+  }
+  write_set(folder.path(), counting(0, 15), 10);
+  BOOST_TEST(names_in(folder.path()) ==
+                 (std::vector<std::string>{"dataset.json", "tokens_000000.bin", "tokens_000001.bin"}),
+             boost::test_tools::per_element());
+  // Without the mark they are somebody's shards.
+  std::filesystem::remove(folder / "dataset.json");
+  BOOST_CHECK_EXCEPTION(write_set(folder.path(), counting(0, 15), 10), InputError, Says({"--overwrite"}));
+}
+
+BOOST_AUTO_TEST_CASE(two_writers_do_not_mix) {
+  const TemporaryFolder folder;
+  const DatasetWriter first(folder.path(), "tokens", TokenType::u16, 10, DatasetWriter::Existing::refuse);
+  BOOST_CHECK_EXCEPTION(
+      DatasetWriter(folder.path(), "tokens", TokenType::u16, 10, DatasetWriter::Existing::replace),
+      InputError, Says({folder.path().string(), "another shardgpt-prep"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
