@@ -105,10 +105,14 @@ class HostDevice final : public Device {
   [[nodiscard]] std::vector<MemoryUse> memory_use() const override { return ledger_->table(); }
 
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
-    shardgpt::submit(stream, [=] { std::memcpy(to, from, bytes); });
+    if (bytes > 0) {  // an empty micro-batch has no memory at all
+      shardgpt::submit(stream, [=] { std::memcpy(to, from, bytes); });
+    }
   }
   void fill_zero(void* to, std::size_t bytes, Stream& stream) override {
-    shardgpt::submit(stream, [=] { std::memset(to, 0, bytes); });
+    if (bytes > 0) {
+      shardgpt::submit(stream, [=] { std::memset(to, 0, bytes); });
+    }
   }
   void cast(void* to, DType type, const float* from, std::size_t count, Stream& stream) override {
     if (type == DType::f32) {
@@ -124,6 +128,9 @@ class HostDevice final : public Device {
     }
   }
   void upload(void* to, const void* host, std::size_t bytes, Stream& stream) override {
+    if (bytes == 0) {
+      return;
+    }
     const auto* first = static_cast<const std::byte*>(host);
     shardgpt::submit(stream, [to, content = std::vector<std::byte>(first, first + bytes)] {
       std::memcpy(to, content.data(), content.size());
