@@ -1,4 +1,3 @@
-#include <cstring>
 #include <sstream>
 
 #include <boost/test/unit_test.hpp>
@@ -21,9 +20,7 @@ constexpr std::int32_t end_id = 599;
 
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
-  std::string bytes(values.size() * sizeof(T), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 /// An index as the format's description has it, written byte by byte.
