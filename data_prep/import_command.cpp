@@ -70,11 +70,15 @@ Vocabulary known_vocabulary(const ImportOptions& options) {
 /// Where the ids go, with what is to be recorded of them.
 class Import {
  public:
-  Import(const ImportOptions& options, Vocabulary vocabulary)
+  Import(const ImportOptions& options, Vocabulary vocabulary, const std::vector<SourceRecord>& sources)
       : vocabulary_(std::move(vocabulary)),
         writer_(options.output, options.name, token_type_for(vocabulary_.size), options.shard_tokens,
                 options.overwrite ? DatasetWriter::Existing::replace : DatasetWriter::Existing::refuse),
-        progress_(progress_option(options.progress)) {}
+        progress_(progress_option(options.progress)) {
+    for (const SourceRecord& source : sources) {
+      total_bytes_ += source.bytes;
+    }
+  }
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   [[nodiscard]] bool ends_in_end_of_text() const {
@@ -88,7 +92,10 @@ class Import {
     if (vocabulary_.end_of_text_id) {
       ends_ += std::count(ids.begin(), ids.end(), *vocabulary_.end_of_text_id);
     }
-    progress_.add(file_bytes, narrow<std::int64_t>(ids.size()), std::nullopt);
+    done_bytes_ += file_bytes;
+    progress_.add(
+        file_bytes, narrow<std::int64_t>(ids.size()),
+        static_cast<double>(done_bytes_) / static_cast<double>(std::max<std::int64_t>(1, total_bytes_)));
   }
   /// `documents`: where the source counts them; else end-of-text ids are counted.
   void finish(const ImportOptions& options, std::vector<SourceRecord> sources,
@@ -116,6 +123,8 @@ class Import {
   Vocabulary vocabulary_;
   DatasetWriter writer_;
   ProgressMeter progress_;
+  std::int64_t total_bytes_ = 0;
+  std::int64_t done_bytes_ = 0;
   std::optional<std::int32_t> last_;
   std::int64_t ends_ = 0;
 };
@@ -126,7 +135,7 @@ void import_flat(const ImportOptions& options, std::ostream& out) {
     const IntegerFile checked(file, IntegerFile::Type::u16);
     sources.push_back({file, options.from, checked.size() * 2});
   }
-  Import import(options, known_vocabulary(options));
+  Import import(options, known_vocabulary(options), sources);
   std::vector<std::int32_t> ids;
   for (const std::string& name : options.files) {
     IntegerFile file(name, IntegerFile::Type::u16);
@@ -145,7 +154,7 @@ void import_llmc(const ImportOptions& options, std::ostream& out) {
     const ShardFile checked(file, WideIds::accept);
     sources.push_back({file, options.from, shard_file_bytes(checked.type(), checked.tokens())});
   }
-  Import import(options, known_vocabulary(options));
+  Import import(options, known_vocabulary(options), sources);
   std::vector<std::int32_t> ids;
   for (const std::string& name : options.files) {
     const ShardFile file(name, WideIds::accept);
@@ -223,7 +232,7 @@ void import_megatron(const ImportOptions& options, std::ostream& out) {
       options.no_eot || vocabulary.end_of_text_id,
       "which id ends a document? Pass --end-of-text-id (GPT-2: 50256) or the tokenizer, or --no-eot to "
       "join the documents without");
-  Import import(options, std::move(vocabulary));
+  Import import(options, std::move(vocabulary), sources);
   std::int64_t documents = 0;
   for (const std::string& name : options.files) {
     documents += import_megatron_set(MegatronSet(name), !options.no_eot, import);

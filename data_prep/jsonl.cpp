@@ -57,13 +57,18 @@ std::string unshielded(std::string_view text) {
 
 std::string parse_text(std::string_view line, const std::string& key) {
   nlohmann::json object;
+  int found_keys = 0;  // of the line's object itself; JSON leaves open which of two would count
   try {
-    object = nlohmann::json::parse(line);
+    object = nlohmann::json::parse(line, [&](int depth, nlohmann::json::parse_event_t event, auto& parsed) {
+      found_keys += event == nlohmann::json::parse_event_t::key && depth == 1 && parsed == key ? 1 : 0;
+      return true;
+    });
   } catch (const nlohmann::json::exception& error) {
     throw InputError(std::string("not one JSON object: ") + error.what());
   }
   SHARDGPT_REQUIRE(object.is_object(),
                    std::string("holds a JSON ") + object.type_name() + ", wanted an object");
+  SHARDGPT_REQUIRE(found_keys < 2, "the object has the key '" + key + "' twice");
   const auto found = object.find(key);
   SHARDGPT_REQUIRE(found != object.end(), "the object has no key '" + key + "' (--jsonl-key)");
   SHARDGPT_REQUIRE(found->is_string(), "'" + key + "' is a " + found->type_name() + ", wanted a string");

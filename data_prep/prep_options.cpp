@@ -22,6 +22,8 @@ constexpr const char* files_help =
     "Text, JSONL or Parquet files, also .gz and .zst; folders stand for the files in them; - is standard "
     "input";
 
+constexpr const char* progress_help = "auto (if standard error is a terminal), always or never";
+
 // The tables: the only place where an option is named and described. A name without dashes is positional.
 
 template <class Visit>
@@ -62,7 +64,7 @@ void for_each_option(EncodeOptions& o, Visit&& visit) {
   visit("--overwrite", o.overwrite, "Replace a set that is already there", output_group);
   visit("--threads", o.threads, "Worker threads; 0: one per hardware thread. The result is the same",
         speed_group);
-  visit("--progress", o.progress, "auto (if standard error is a terminal), always or never", speed_group);
+  visit("--progress", o.progress, progress_help, speed_group);
   visit("--block-bytes", o.block_bytes, "Size of the blocks for the threads. The result is the same",
         hidden_group);
 }
@@ -84,6 +86,7 @@ void for_each_option(TrainBpeOptions& o, Visit&& visit) {
   visit("--overwrite", o.overwrite, "Replace files that are already there", output_group);
   visit("--threads", o.threads, "Worker threads; 0: one per hardware thread. The result is the same",
         speed_group);
+  visit("--progress", o.progress, progress_help, speed_group);
 }
 
 template <class Visit>
@@ -125,7 +128,7 @@ void for_each_option(ImportOptions& o, Visit&& visit) {
   visit("--name", o.name, "Shards are NAME_000000.bin, ...", output_group);
   visit("--shard-tokens", o.shard_tokens, "Tokens per shard", output_group);
   visit("--overwrite", o.overwrite, "Replace a set that is already there", output_group);
-  visit("--progress", o.progress, "auto (if standard error is a terminal), always or never", speed_group);
+  visit("--progress", o.progress, progress_help, speed_group);
 }
 
 template <class Visit>
@@ -248,8 +251,9 @@ void TrainBpeOptions::validate() const {
   require_end_of_text(end_of_text);
   SHARDGPT_REQUIRE(
       vocab_size >= 257 && vocab_size <= 10'000'000,
-      fmt::format("--vocab-size is {}, wanted at least 257 (256 bytes and the end-of-text token)",
+      fmt::format("--vocab-size is {}, wanted 257 (256 bytes and the end-of-text token) to 10000000",
                   vocab_size));
+  require_progress(progress);
   SHARDGPT_REQUIRE(min_count >= 1, fmt::format("--min-count is {}, wanted 1 or more", min_count));
 }
 

@@ -50,6 +50,7 @@ struct TrainBpeOptions {
   std::string end_of_text = "<|endoftext|>";
   std::int64_t min_count = 2;
   std::int64_t threads = 0;
+  std::string progress = "auto";
   bool overwrite = false;
 
   void validate() const;

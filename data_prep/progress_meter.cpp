@@ -86,8 +86,10 @@ void ProgressMeter::show() {
 }
 
 std::string ProgressMeter::line() const {
-  std::string text = fmt::format("{:.1f} MB, {:.1f} MB/s, {:.2f} M tokens", megabytes(),
-                                 megabytes() / seconds(), static_cast<double>(tokens_) * 1e-6);
+  std::string text = fmt::format("{:.1f} MB, {:.1f} MB/s", megabytes(), megabytes() / seconds());
+  if (tokens_ > 0) {
+    text += fmt::format(", {:.2f} M tokens", static_cast<double>(tokens_) * 1e-6);
+  }
   if (fraction_) {
     text += fmt::format(", {:.0f} %", *fraction_ * 100);
     if (*fraction_ > 0) {

@@ -28,7 +28,8 @@ class ProgressMeter {
   /// Clears the line on a terminal.
   ~ProgressMeter();
 
-  /// `fraction` of the whole work that is done, where that is known.
+  /// `tokens` 0 throughout: the work makes none, and none are shown. `fraction` of the whole work that is
+  /// done, where that is known.
   void add(std::int64_t bytes, std::int64_t tokens, std::optional<double> fraction);
   /// The work is done; shows the last line where it stays.
   void finish();

@@ -16,6 +16,7 @@
 #include "data_prep/document_text.hpp"
 #include "data_prep/ordered_pool.hpp"
 #include "data_prep/piece_counts.hpp"
+#include "data_prep/progress_meter.hpp"
 #include "data_prep/splitter.hpp"
 
 namespace shardgpt {
@@ -55,8 +56,13 @@ PieceCounts count_pieces(const TrainBpeOptions& options) {
         return skipped;
       },
       [&](std::int64_t skipped) { skipped_lines += skipped; });
-  reader.read([&](TextBlock block) { pool.push(std::move(block)); });
+  ProgressMeter progress(progress_option(options.progress));
+  reader.read([&](TextBlock block) {
+    progress.add(narrow<std::int64_t>(block.bytes.size()), 0, reader.fraction_read());
+    pool.push(std::move(block));
+  });
   pool.finish();
+  progress.finish();
   if (skipped_lines > 0) {
     log_warning(fmt::format("{} malformed JSONL line(s) skipped", skipped_lines));
   }

@@ -106,7 +106,7 @@ def bench_encoding(build, tokenizer, text_file, rounds):
 def bench_program(build, tokenizer, text_file, rounds, folder):
     big = folder / "big.txt"
     with big.open("wb") as out:
-        for _ in range(max(1, 400_000_000 // text_file.stat().st_size)):
+        for _ in range(max(1, 1_000_000_000 // text_file.stat().st_size)):
             out.write(text_file.read_bytes())
     table = Table(big.stat().st_size * 1e-6)
     for _ in range(rounds):

@@ -21,6 +21,8 @@ BOOST_AUTO_TEST_CASE(takes_the_string_under_the_key) {
              "a\nb\xc3\xa9\xf0\x9f\x9a\x80");
   BOOST_TEST(text_of_json_line("{\"body\": \"x\"}\r", "body") == "x");
   BOOST_TEST(text_of_json_line(R"({"text": ""})", "text").empty());
+  BOOST_TEST(text_of_json_line(R"({"meta": {"text": "x"}, "text": "a", "tail": [{"text": "y"}]})", "text") ==
+             "a");
   BOOST_TEST(text_of_json_line(R"({"text": "a\u0000b"})", "text") == std::string("a\0b", 3));
 }
 
@@ -30,6 +32,7 @@ BOOST_AUTO_TEST_CASE(every_oddity_is_named) {
   refuses("{\"text\": \"a\"} {\"text\": \"b\"}", "not one JSON object");
   refuses("{\"text\": \"a\"", "not one JSON object");
   refuses("{\"body\": \"a\"}", "no key 'text'");
+  refuses(R"({"text": "a", "id": 1, "text": "b"})", "key 'text' twice");
   refuses("{\"text\": null}", "is a null");
   refuses("{\"text\": 7}", "is a number");
   refuses("{\"text\": \"\\ud800\"}", "not one JSON object");

@@ -63,6 +63,8 @@ BOOST_AUTO_TEST_CASE(nonsense_is_refused) {
   refuses({"encode", "--vocab", "V", "--merges", "M", "--output", "O", "--end-of-text", "a b", "f"},
           "--end-of-text");
   refuses({"train-bpe", "--vocab-size", "256", "--output", "O", "f"}, "--vocab-size");
+  refuses({"train-bpe", "--vocab-size", "10000001", "--output", "O", "f"}, "10000000");
+  refuses({"train-bpe", "--vocab-size", "300", "--progress", "x", "--output", "O", "f"}, "--progress");
   refuses({"train-bpe", "--vocab-size", "300", "--min-count", "0", "--output", "O", "f"}, "--min-count");
 }
 

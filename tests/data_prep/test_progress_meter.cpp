@@ -53,4 +53,11 @@ BOOST_FIXTURE_TEST_CASE(elsewhere_lines_are_rare_and_the_last_one_stays, Fixture
   BOOST_TEST(shown.find("100 %") != std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(work_without_tokens_shows_none, Fixture) {
+  ProgressMeter progress = meter(false);
+  time += std::chrono::seconds(10);
+  progress.add(5'000'000, 0, 0.5);
+  BOOST_TEST(shown == "5.0 MB, 0.5 MB/s, 50 %, ETA 0:10");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
