@@ -3,6 +3,7 @@
 
 #include "core/log.hpp"
 #include "dist/mpi/mpi_session.hpp"
+#include "train/launch_check.hpp"
 #include "train/stop_signal.hpp"
 #include "train/train_options.hpp"
 #include "train/training_run.hpp"
@@ -32,6 +33,15 @@ int run(const TrainConfig& config, const MpiSession& session) {
   }
 }
 
+/// Throws InputError on all ranks.
+void check_launch(const MpiComm& comm, const LaunchClaims& claims, bool allow_one_rank) {
+  const LaunchVerdict verdict = judge_launch(comm.size(), claims, allow_one_rank);
+  run_phase(comm, [&] { SHARDGPT_REQUIRE(verdict.refusal.empty(), verdict.refusal); });
+  if (comm.rank() == 0 && !verdict.warning.empty()) {
+    log_warning(verdict.warning);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -42,11 +52,13 @@ int main(int argc, char** argv) {
     return exit_done;
   }
   catch_stop_signals();
+  const LaunchClaims claims = read_launch_claims();
   try {
     const MpiSession session(argc, argv);
     set_log_prefix("shardgpt-train rank " + std::to_string(session.world().rank()));
     try {
       run_phase(session.world(), [&] { SHARDGPT_REQUIRE(parsed.error.empty(), parsed.error); });
+      check_launch(session.world(), claims, parsed.config.run.allow_one_rank);
     } catch (const InputError& error) {
       if (session.world().rank() == 0) {
         log_error(error.what());

@@ -39,6 +39,18 @@ std::uint64_t core_mask_hash() {
   return hash;
 }
 
+/// OMP_NUM_THREADS, of a list the first; 0: not set, -1: no such number.
+int openmp_threads() {
+  const char* given = std::getenv("OMP_NUM_THREADS");
+  if (given == nullptr || *given == '\0') {
+    return 0;
+  }
+  char* end = nullptr;
+  const long value = std::strtol(given, &end, 10);
+  return end != given && (*end == '\0' || *end == ',') && value > 0 && value <= 4096 ? static_cast<int>(value)
+                                                                                     : -1;
+}
+
 /// The variables by which a launcher hands GPUs to a job.
 std::string gpus_given_by() {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}) {
@@ -124,6 +136,9 @@ void require_device(const MpiComm& comm, const DeviceOptions& options) {
     const std::string gpus = options.device == "auto" ? gpus_given_by() : std::string();
     SHARDGPT_REQUIRE(gpus.empty(), "the job was given GPUs (" + gpus +
                                        ") and this build has no CUDA: say --device cpu to leave them unused");
+    SHARDGPT_REQUIRE(options.threads > 0 || openmp_threads() >= 0,
+                     std::string("OMP_NUM_THREADS is '") + std::getenv("OMP_NUM_THREADS") +
+                         "', wanted a positive number; or give --threads");
     SHARDGPT_REQUIRE(!options.cpu_offload, "--cpu-offload has a meaning on CUDA devices only");
   });
 }
@@ -134,8 +149,9 @@ int choose_threads(const MpiComm& comm, const DeviceOptions& options) {
   if (options.threads > 0) {
     return static_cast<int>(options.threads);
   }
-  if (const char* given = std::getenv("OMP_NUM_THREADS"); given != nullptr && std::atoi(given) > 0) {
-    return std::atoi(given);
+  const int from_openmp = openmp_threads();
+  if (from_openmp > 0) {
+    return from_openmp;
   }
   const auto sharing = std::ranges::count(masks, core_mask_hash());
   return std::max(1, allowed_cores() / static_cast<int>(std::max<std::ptrdiff_t>(1, sharing)));

@@ -17,7 +17,8 @@ namespace shardgpt {
 /// Throws on all ranks where they were started with different options. Collective.
 void require_same_options(const MpiComm& comm, const TrainConfig& config);
 
-/// Refuses what this build or machine cannot do (--device, --cpu-offload), the same on all ranks. Collective.
+/// Refuses what this build or machine cannot do (--device, --cpu-offload, OMP_NUM_THREADS), the same on all
+/// ranks. Collective.
 void require_device(const MpiComm& comm, const DeviceOptions& options);
 
 /// Compute threads of this rank: as given, else OMP_NUM_THREADS, else its share of the cores it may run on.

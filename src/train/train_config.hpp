@@ -68,7 +68,8 @@ struct RunOptions {
   std::int64_t log_every = 10;
   std::int64_t max_seconds = 0;
   std::int64_t max_steps_this_run = 0;
-  double peak_tflops = 0;  ///< per rank, for MFU; 0: unknown
+  double peak_tflops = 0;       ///< per rank, for MFU; 0: unknown
+  bool allow_one_rank = false;  ///< run alone where a launcher started several processes
   bool dry_run = false;
   std::int64_t plan_ranks = 0;  ///< ranks that --dry-run plans for; 0: those it runs on
 };

@@ -37,6 +37,8 @@ void for_each_option(Config& config, Visitor&& visit) {
   visit(group, "--max-steps-this-run", run.max_steps_this_run,
         "save and stop with exit code 75 after this many steps; 0: no limit");
   visit(group, "--peak-tflops", run.peak_tflops, "peak of one rank's device, for MFU; 0: unknown");
+  visit(group, "--allow-one-rank", run.allow_one_rank,
+        "run as one rank although the environment says that a launcher started several processes");
   visit(group, "--dry-run", run.dry_run, "print the plan and the memory table, do nothing");
   visit(group, "--plan-ranks", run.plan_ranks, "ranks that --dry-run plans for; 0: those it is started on");
 

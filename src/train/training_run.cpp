@@ -8,6 +8,7 @@
 
 #include "checkpoint/run_folder.hpp"
 #include "core/log.hpp"
+#include "train/placement.hpp"
 #include "train/plan.hpp"
 #include "train/run_data.hpp"
 #include "train/run_directory.hpp"
@@ -73,6 +74,18 @@ ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
   return exit_done;
 }
 
+/// Says where each rank runs, and what is wrong there. Collective.
+void report_places(const MpiComm& comm, const DeviceOptions& options) {
+  const std::vector<RankPlace> places = gather_places(comm, own_place(choose_threads(comm, options)));
+  if (comm.rank() != 0) {
+    return;
+  }
+  log_info(describe_places(places, "cpu"));
+  for (const std::string& warning : placement_warnings(places)) {
+    log_warning(warning);
+  }
+}
+
 void prepare_directory(const MpiComm& comm, const TrainConfig& config, const RunDirectory& directory) {
   run_phase(comm, [&] {
     if (comm.rank() != 0) {
@@ -120,6 +133,7 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));
   }
+  report_places(comm, config.device);
   const auto note_failure = [&](const std::exception& error) {
     try {
       directory.write_status(std::string("failed(") + error.what() + ")");
