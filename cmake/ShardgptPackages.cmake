@@ -13,8 +13,11 @@ if(SHARDGPT_USE_OPENMP)
 endif()
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
-pkg_check_modules(HDF5_SERIAL REQUIRED IMPORTED_TARGET hdf5-serial)
-pkg_check_modules(HDF5_OPENMPI REQUIRED IMPORTED_TARGET hdf5-openmpi)
+# Debian has a serial and a parallel HDF5 side by side; sites often have one, parallel, under the plain name.
+set(SHARDGPT_HDF5_SERIAL "hdf5-serial;hdf5" CACHE STRING "pkg-config modules tried for the programs without MPI")
+set(SHARDGPT_HDF5_PARALLEL "hdf5-openmpi;hdf5-mpich;hdf5" CACHE STRING "pkg-config modules tried for shardgpt-train")
+pkg_search_module(HDF5_SERIAL REQUIRED IMPORTED_TARGET ${SHARDGPT_HDF5_SERIAL})
+pkg_search_module(HDF5_PARALLEL REQUIRED IMPORTED_TARGET ${SHARDGPT_HDF5_PARALLEL})
 
 # Open MPI's retired C++ bindings do not compile cleanly under our warnings.
 add_library(shardgpt_mpi INTERFACE)

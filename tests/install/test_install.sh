@@ -11,6 +11,6 @@ for program in shardgpt-prep shardgpt-train shardgpt-convert; do
   "$prefix/bin/$program" --help > /dev/null || { echo "FAILED: $program --help"; exit 1; }
   "$prefix/bin/$program" --no-such-option > /dev/null 2>&1 && { echo "FAILED: $program takes any option"; exit 1; }
 done
-for file in share/shardgpt/jobs/tiny-cpu.toml share/doc/shardgpt/README.md share/doc/shardgpt/running.md; do
+for file in share/shardgpt/jobs/tiny-cpu.toml share/doc/shardgpt/README.md share/doc/shardgpt/running.md share/shardgpt/slurm/train.sbatch; do
   [[ -s $prefix/$file ]] || { echo "FAILED: $file is not installed"; exit 1; }
 done
