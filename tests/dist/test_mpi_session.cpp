@@ -6,16 +6,19 @@ using namespace shardgpt::test;
 BOOST_AUTO_TEST_SUITE(mpi_session)
 
 BOOST_AUTO_TEST_CASE(texts_and_numbers_reach_all_ranks) {
-  const MpiComm& world = session().world();
-  const std::string mine(static_cast<std::size_t>(world.rank()) * 3, 'x');
-  const std::vector<std::string> all = world.all_gather(mine);
-  for (int rank = 0; rank < world.size(); ++rank) {
-    BOOST_TEST(all[static_cast<std::size_t>(rank)].size() == static_cast<std::size_t>(rank) * 3);
+  for (const Waiting waiting : {Waiting::spinning, Waiting::sleeping}) {
+    const MpiComm world = session().world().duplicate(waiting);
+    const std::string mine(static_cast<std::size_t>(world.rank()) * 3, 'x');
+    const std::vector<std::string> all = world.all_gather(mine);
+    for (int rank = 0; rank < world.size(); ++rank) {
+      BOOST_TEST(all[static_cast<std::size_t>(rank)].size() == static_cast<std::size_t>(rank) * 3);
+    }
+    BOOST_TEST(world.sum(world.rank() + 1) == world.size() * (world.size() + 1) / 2);
+    BOOST_TEST(world.maximum(-world.rank()) == 0);
+    BOOST_TEST(world.all(world.rank() >= 0));
+    BOOST_TEST(world.all(world.rank() == 0) == (world.size() == 1));
+    world.barrier();
   }
-  BOOST_TEST(world.sum(world.rank() + 1) == world.size() * (world.size() + 1) / 2);
-  BOOST_TEST(world.maximum(-world.rank()) == 0);
-  BOOST_TEST(world.all(world.rank() >= 0));
-  BOOST_TEST(world.all(world.rank() == 0) == (world.size() == 1));
 }
 
 BOOST_AUTO_TEST_CASE(a_phase_that_fails_on_one_rank_fails_on_all_with_its_message) {

@@ -4,20 +4,17 @@
 #include <chrono>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/checked.hpp"
 #include "core/sanitizer.hpp"
 #include "device/host/host_device.hpp"
+#include "dist/mpi/mpi_wait.hpp"
 
 namespace shardgpt {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Runs on the communication thread only. Waiting polls, because MPI progresses inside its calls, and sleeps
-/// between polls, because the thread shares its core with compute.
+/// Runs on the communication thread only.
 class MpiTransport {
  public:
   MpiTransport(const MpiComm& parent, std::chrono::seconds time_out)
@@ -137,25 +134,10 @@ class MpiTransport {
   }
 
   void wait(std::span<MPI_Request> requests, const char* what) {
-    const Clock::time_point start = Clock::now();
-    for (;;) {
-      int done = 0;
-      SHARDGPT_MPI(MPI_Testall(narrow<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
-      if (done != 0) {
-        return;
-      }
-      const Clock::duration waited = Clock::now() - start;
-      if (waited > time_out_) {
-        throw Error("rank " + std::to_string(rank()) + ": peers have not completed " + what + " (operation " +
-                    std::to_string(operation_) + " of this run) for " + std::to_string(time_out_.count()) +
-                    " s: a rank is lost or stuck");
-      }
-      if (waited < std::chrono::microseconds(100)) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(
-            std::chrono::microseconds(waited < std::chrono::milliseconds(5) ? 20 : 100));
-      }
+    if (!wait_sleeping(requests, time_out_)) {
+      throw Error("rank " + std::to_string(rank()) + ": peers have not completed " + what + " (operation " +
+                  std::to_string(operation_) + " of this run) for " + std::to_string(time_out_.count()) +
+                  " s: a rank is lost or stuck");
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "core/checked.hpp"
 #include "core/log.hpp"
+#include "dist/mpi/mpi_wait.hpp"
 
 namespace shardgpt {
 
@@ -20,23 +21,27 @@ void throw_mpi_error(int code, const char* call, const char* file, int line) {
                  std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
-MpiComm::MpiComm(MPI_Comm raw) : raw_(raw) {
+MpiComm::MpiComm(MPI_Comm raw, Waiting waiting) : raw_(raw), waiting_(waiting) {
   SHARDGPT_MPI(MPI_Comm_set_errhandler(raw_, MPI_ERRORS_RETURN));
   SHARDGPT_MPI(MPI_Comm_rank(raw_, &rank_));
   SHARDGPT_MPI(MPI_Comm_size(raw_, &size_));
 }
 
-MpiComm MpiComm::duplicate(MPI_Comm parent) {
+MpiComm MpiComm::duplicate(MPI_Comm parent, Waiting waiting) {
   MPI_Comm raw = MPI_COMM_NULL;
   SHARDGPT_MPI(MPI_Comm_dup(parent, &raw));
-  return MpiComm(raw);
+  return MpiComm(raw, waiting);
 }
 
 MpiComm::MpiComm(MpiComm&& other) noexcept
-    : raw_(std::exchange(other.raw_, MPI_COMM_NULL)), rank_(other.rank_), size_(other.size_) {}
+    : raw_(std::exchange(other.raw_, MPI_COMM_NULL)),
+      waiting_(other.waiting_),
+      rank_(other.rank_),
+      size_(other.size_) {}
 
 MpiComm& MpiComm::operator=(MpiComm&& other) noexcept {
   std::swap(raw_, other.raw_);
+  std::swap(waiting_, other.waiting_);
   std::swap(rank_, other.rank_);
   std::swap(size_, other.size_);
   return *this;
@@ -55,15 +60,27 @@ MpiComm MpiComm::split_by_node() const {
   return MpiComm(raw);
 }
 
+void MpiComm::complete(MPI_Request request) const {
+  if (waiting_ == Waiting::sleeping) {
+    (void)wait_sleeping(std::span(&request, 1));
+  } else {
+    SHARDGPT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+}
+
 void MpiComm::barrier() const {
-  SHARDGPT_MPI(MPI_Barrier(raw_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  SHARDGPT_MPI(MPI_Ibarrier(raw_, &request));
+  complete(request);
 }
 
 void MpiComm::broadcast(std::span<std::byte> bytes, int root) const {
   constexpr std::size_t piece = std::size_t{1} << 30;  // counts are int
   for (std::size_t begin = 0; begin < bytes.size(); begin += piece) {
     const auto count = static_cast<int>(std::min(piece, bytes.size() - begin));
-    SHARDGPT_MPI(MPI_Bcast(bytes.data() + begin, count, MPI_BYTE, root, raw_));
+    MPI_Request request = MPI_REQUEST_NULL;
+    SHARDGPT_MPI(MPI_Ibcast(bytes.data() + begin, count, MPI_BYTE, root, raw_, &request));
+    complete(request);
   }
 }
 
@@ -77,8 +94,10 @@ std::string MpiComm::broadcast(const std::string& text, int root) const {
 
 std::vector<std::uint64_t> MpiComm::all_gather(std::uint64_t value) const {
   std::vector<std::uint64_t> values(static_cast<std::size_t>(size_));
+  MPI_Request request = MPI_REQUEST_NULL;
   // NOLINTNEXTLINE(mpi-type-mismatch): it does not know that uint64_t is MPI_UINT64_T
-  SHARDGPT_MPI(MPI_Allgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T, raw_));
+  SHARDGPT_MPI(MPI_Iallgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T, raw_, &request));
+  complete(request);
   return values;
 }
 
@@ -90,16 +109,20 @@ std::vector<std::string> MpiComm::all_gather(const std::string& text) const {
   return texts;
 }
 
-std::int64_t MpiComm::sum(std::int64_t value) const {
+std::int64_t MpiComm::reduce(std::int64_t value, MPI_Op operation) const {
   std::int64_t result = 0;
-  SHARDGPT_MPI(MPI_Allreduce(&value, &result, 1, MPI_INT64_T, MPI_SUM, raw_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  SHARDGPT_MPI(MPI_Iallreduce(&value, &result, 1, MPI_INT64_T, operation, raw_, &request));
+  complete(request);
   return result;
 }
 
+std::int64_t MpiComm::sum(std::int64_t value) const {
+  return reduce(value, MPI_SUM);
+}
+
 std::int64_t MpiComm::maximum(std::int64_t value) const {
-  std::int64_t result = 0;
-  SHARDGPT_MPI(MPI_Allreduce(&value, &result, 1, MPI_INT64_T, MPI_MAX, raw_));
-  return result;
+  return reduce(value, MPI_MAX);
 }
 
 bool MpiComm::all(bool value) const {
@@ -150,7 +173,9 @@ std::string MpiSession::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   SHARDGPT_MPI(MPI_Get_library_version(text.data(), &length));
-  return {text.data(), static_cast<std::size_t>(length)};
+  std::string version(text.data(), static_cast<std::size_t>(length));
+  version.resize(std::min(version.size(), version.find('\0')));  // Open MPI counts the zero at the end
+  return version;
 }
 
 void MpiSession::abort(int exit_code) {

@@ -28,13 +28,17 @@ class MpiError : public Error {
     }                                                                         \
   } while (false)
 
+/// How a thread waits for its peers inside MpiComm's methods: inside MPI, which spins, or asleep between
+/// looks, for a thread that works beside compute.
+enum class Waiting { spinning, sleeping };
+
 /// Move-only owner of a communicator whose errors are returned, never fatal. All methods but rank, size and
 /// raw are collective: every rank of the communicator calls them in the same order, from one thread at a
 /// time.
 class MpiComm {
  public:
   /// Collective over `parent`: a communicator of its own, so that messages cannot mix.
-  [[nodiscard]] static MpiComm duplicate(MPI_Comm parent);
+  [[nodiscard]] static MpiComm duplicate(MPI_Comm parent, Waiting waiting = Waiting::spinning);
   MpiComm(MpiComm&& other) noexcept;
   MpiComm& operator=(MpiComm&& other) noexcept;
   ~MpiComm();
@@ -43,7 +47,9 @@ class MpiComm {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] MPI_Comm raw() const { return raw_; }
 
-  [[nodiscard]] MpiComm duplicate() const { return duplicate(raw_); }
+  [[nodiscard]] MpiComm duplicate(Waiting waiting = Waiting::spinning) const {
+    return duplicate(raw_, waiting);
+  }
   /// The ranks that share memory with this one.
   [[nodiscard]] MpiComm split_by_node() const;
 
@@ -60,8 +66,12 @@ class MpiComm {
   [[nodiscard]] bool all(bool value) const;
 
  private:
-  explicit MpiComm(MPI_Comm raw);
+  explicit MpiComm(MPI_Comm raw, Waiting waiting = Waiting::spinning);
+  /// Waits for a collective operation.
+  void complete(MPI_Request request) const;
+  [[nodiscard]] std::int64_t reduce(std::int64_t value, MPI_Op operation) const;
   MPI_Comm raw_ = MPI_COMM_NULL;
+  Waiting waiting_ = Waiting::spinning;
   int rank_ = 0;
   int size_ = 1;
 };
