@@ -22,9 +22,11 @@ inline constexpr int stream_role_count = 4;
 class Event {
  public:
   virtual ~Event() = default;
-  /// Blocks the calling host thread until the last record is reached. Rethrows a failure of the device's
-  /// streams.
+  /// Blocks the calling host thread until the last record is reached; any thread may call it while no other
+  /// record is issued. Rethrows a failure of the device's streams.
   virtual void synchronize() = 0;
+  /// Seconds between the last record of `earlier` and the last of this one; both must have been reached.
+  [[nodiscard]] virtual double seconds_since(const Event& earlier) const = 0;
 };
 
 /// An in-order queue of work. Calls return at once; work runs later. Not thread-safe: one host thread issues.
@@ -81,6 +83,8 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Event> make_event() = 0;
   /// Zero-filled. Throws Error naming category and size where there is no memory.
   [[nodiscard]] virtual Buffer allocate(std::size_t bytes, const std::string& category) = 0;
+  /// The same for host memory that downloads run into beside compute: page-locked where that matters.
+  [[nodiscard]] virtual Buffer allocate_host(std::size_t bytes, const std::string& category) = 0;
   [[nodiscard]] virtual std::vector<MemoryUse> memory_use() const = 0;
 
   /// Element-wise work on a stream; pointers are device memory that must live until the work has run.

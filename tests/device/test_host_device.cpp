@@ -53,6 +53,24 @@ BOOST_AUTO_TEST_CASE(a_wait_on_an_event_never_recorded_does_not_block) {
   event->synchronize();
 }
 
+BOOST_AUTO_TEST_CASE(events_tell_the_time_between_them) {
+  const auto begin = device->make_event();
+  const auto end = device->make_event();
+  compute.record(*begin);
+  submit(compute, [] { std::this_thread::sleep_for(20ms); });
+  compute.record(*end);
+  end->synchronize();
+  BOOST_TEST(end->seconds_since(*begin) >= 0.02);
+  BOOST_TEST(end->seconds_since(*end) == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(host_memory_is_counted_like_the_rest) {
+  const Buffer buffer = device->allocate_host(4096, "staging");
+  BOOST_TEST(buffer.bytes() == 4096U);
+  BOOST_TEST(buffer.as<float>()[1023] == 0.0F);
+  BOOST_TEST(device->memory_use().back().category == "staging");
+}
+
 BOOST_AUTO_TEST_CASE(a_wait_refers_to_the_last_record_before_it) {
   const auto event = device->make_event();
   std::atomic<bool> release = false;

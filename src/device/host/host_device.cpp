@@ -26,6 +26,9 @@ class HostEvent final : public Event {
       failure_.rethrow();
     }
   }
+  [[nodiscard]] double seconds_since(const Event& earlier) const override {
+    return records->last_reached() - dynamic_cast<const HostEvent&>(earlier).records->last_reached();
+  }
   // Shared with queued tasks, so that an event may be destroyed while a stream still refers to it.
   const std::shared_ptr<TicketCounter> records = std::make_shared<TicketCounter>();
 
@@ -101,6 +104,9 @@ class HostDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(failure_); }
   [[nodiscard]] Buffer allocate(std::size_t bytes, const std::string& category) override {
     return allocate_host_buffer(ledger_, bytes, category);
+  }
+  [[nodiscard]] Buffer allocate_host(std::size_t bytes, const std::string& category) override {
+    return allocate(bytes, category);
   }
   [[nodiscard]] std::vector<MemoryUse> memory_use() const override { return ledger_->table(); }
 

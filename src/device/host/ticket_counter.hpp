@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -19,12 +20,16 @@ class TicketCounter {
   void reach(std::uint64_t ticket);
   /// Blocks until `ticket` is reached or the device has failed. False: it failed first.
   [[nodiscard]] bool wait(std::uint64_t ticket, const Failure& failure);
+  /// When the last ticket was reached, in seconds of the steady clock.
+  [[nodiscard]] double last_reached() const;
 
  private:
   std::uint64_t issued_ = 0;  // issuing thread only
-  std::mutex mutex_;  // each event has its own: threads are ordered by the events they share, by nothing else
+  mutable std::mutex
+      mutex_;  // each event has its own: threads are ordered by the events they share, by nothing else
   std::condition_variable changed_;
   std::uint64_t reached_ = 0;
+  std::chrono::steady_clock::time_point reached_at_;
 };
 
 }  // namespace shardgpt
