@@ -66,6 +66,8 @@ class ShardedUnits {
   void finish_gradients();
   /// Compute has updated `unit`'s master weights: its next gather may start behind this point.
   void unit_updated(std::int64_t unit);
+  /// Recorded by unit_updated.
+  [[nodiscard]] const Event& params_ready(std::int64_t unit) const { return *params_ready_[index(unit)]; }
   /// All units are updated: gathered copies are out of date from here on.
   void end_update() { ++update_; }
 

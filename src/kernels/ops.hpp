@@ -35,14 +35,21 @@ struct BatchShape {
   [[nodiscard]] std::int64_t tokens() const { return rows * seq_len; }
 };
 
-/// Sums that one optimizer step collects on the device; the first four are all-reduced.
+/// What ranks tell one another along with a step's sums: each is summed over the ranks.
+struct StepSignals {
+  double stop = 0;        ///< ranks that were asked to stop
+  double save = 0;        ///< ranks that ask for a checkpoint
+  double save_ended = 0;  ///< ranks on which the save in flight has ended
+};
+
+/// Sums that one optimizer step collects on the device and all-reduces.
 struct StepSums {
   double loss = 0;               ///< sum of -ln p(target) over targets
   double targets = 0;            ///< number of targets (exact up to 2^53)
   double grad_norm_squared = 0;  ///< of the undivided gradient, own shards only
-  double stop_request = 0;       ///< non-zero: some rank was asked to stop
+  StepSignals signals;
 };
-inline constexpr int step_sums_count = 4;
+inline constexpr std::size_t step_sums_count = sizeof(StepSums) / sizeof(double);
 
 /// What the optimizer reads and a step reports; lives in device memory, written by Ops::finish_step.
 struct StepScalars {
@@ -50,7 +57,7 @@ struct StepScalars {
   double targets = 0;     ///< over all ranks
   double grad_norm = 0;   ///< of the gradient after division by targets, before clipping
   double grad_scale = 0;  ///< what to multiply an undivided gradient with: clip coefficient / targets
-  double stop_request = 0;
+  StepSignals signals;
   std::int64_t applied = 0;        ///< 1: weights are updated; 0: skipped, nothing changes
   std::int64_t adam_step = 0;      ///< t: updates applied so far, this one included
   std::int64_t skipped_total = 0;  ///< steps skipped so far

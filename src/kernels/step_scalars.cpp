@@ -9,7 +9,7 @@ namespace shardgpt {
 void update_step_scalars(const StepSums& reduced, double clip, StepScalars& scalars) {
   const bool has_targets = reduced.targets > 0;
   scalars.targets = reduced.targets;
-  scalars.stop_request = reduced.stop_request;
+  scalars.signals = reduced.signals;
   scalars.loss = has_targets ? reduced.loss / reduced.targets : 0.0;
   scalars.grad_norm = has_targets ? std::sqrt(reduced.grad_norm_squared) / reduced.targets : 0.0;
   const bool apply = has_targets && std::isfinite(scalars.loss) && std::isfinite(scalars.grad_norm);

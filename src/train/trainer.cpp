@@ -90,6 +90,9 @@ Trainer::Trainer(Device& device, Ops& ops, Collectives& collectives, const Tenso
   evaluation_sums_ = step_sums_ + 1;
   scalars_ = reinterpret_cast<StepScalars*>(evaluation_sums_ + 1);
   norms_ = reinterpret_cast<double*>(scalars_ + 1);
+  if (options.staging) {
+    staging_.emplace(device, shard_pieces());
+  }
 }
 
 Trainer::~Trainer() {
@@ -120,8 +123,7 @@ void Trainer::initialize(std::uint64_t seed) {
   units_.end_update();
 }
 
-std::vector<ShardPiece> Trainer::shards() {
-  synchronize();
+std::vector<ShardPiece> Trainer::shard_pieces() {
   std::vector<ShardPiece> pieces;
   for (std::int64_t unit = 0; unit < units_.units(); ++unit) {
     const UnitPlan& plan = units_.plan()[static_cast<std::size_t>(unit)];
@@ -132,9 +134,21 @@ std::vector<ShardPiece> Trainer::shards() {
                       {adamw_.adam_m(unit), count},
                       {adamw_.adam_v(unit), count}});
   }
+  return pieces;
+}
+
+std::vector<ShardPiece> Trainer::shards() {
+  synchronize();
   // The caller may write through the spans: what is gathered now may be out of date.
   units_.end_update();
-  return pieces;
+  return shard_pieces();
+}
+
+void Trainer::stage_shards() {
+  staging_.value().begin();
+  for (std::int64_t unit = 0; unit < units_.units(); ++unit) {
+    staging_->copy_unit(unit, units_.params_ready(unit));
+  }
 }
 
 void Trainer::set_counters(const OptimizerCounters& counters) {
@@ -162,9 +176,8 @@ void Trainer::all_reduce(StepSums* sums) {
   compute_.wait(*sums_reduced_, "sums reduced");
 }
 
-void Trainer::submit_step(std::int64_t step, const Batch& batch, double lr, bool stop_request) {
-  StepSums start;
-  start.stop_request = stop_request ? 1 : 0;
+void Trainer::submit_step(std::int64_t step, const Batch& batch, double lr, const StepSignals& signals) {
+  const StepSums start{.loss = 0, .targets = 0, .grad_norm_squared = 0, .signals = signals};
   device_.upload(step_sums_, &start, sizeof(start), compute_);
   units_.begin_step();
   UnshardSlot::Lease root = units_.acquire_root();
@@ -191,6 +204,9 @@ void Trainer::submit_step(std::int64_t step, const Batch& batch, double lr, bool
   all_reduce(step_sums_);
   ops_.finish_step(compute_, step_sums_, options_.clip, scalars_);
   for (std::int64_t unit = 0; unit < units_.units(); ++unit) {
+    if (staging_) {
+      staging_->before_update(unit, compute_);
+    }
     adamw_.update(unit, units_.master(unit), units_.grad(unit), lr, scalars_);
     units_.unit_updated(unit);
   }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "device/device.hpp"
@@ -14,6 +14,8 @@
 #include "model/tensor_table.hpp"
 #include "optim/adamw.hpp"
 #include "tokens/batch.hpp"
+#include "train/shard_piece.hpp"
+#include "train/shard_staging.hpp"
 
 namespace shardgpt {
 
@@ -25,6 +27,7 @@ struct TrainerOptions {
   double clip = 1.0;  ///< largest gradient norm; 0: no clipping
   AdamWOptions adamw = {};
   bool decay_all = false;  ///< decay every tensor, not only those of two or more dimensions
+  bool staging = false;    ///< hold memory for stage_shards
 };
 
 /// What one optimizer step did, the same on all ranks.
@@ -38,15 +41,6 @@ struct StepReport {
 struct OptimizerCounters {
   std::int64_t adam_step = 0;
   std::int64_t skipped = 0;
-};
-
-/// One rank's piece of one unit, without padding; device memory, idle streams needed to touch it.
-struct ShardPiece {
-  std::int64_t unit = 0;
-  std::int64_t begin = 0;  ///< first element within the unit
-  std::span<float> param;
-  std::span<float> adam_m;
-  std::span<float> adam_v;
 };
 
 /// Micro-batches that every rank runs per step: ceil(ceil(B / N) / b).
@@ -63,17 +57,23 @@ class Trainer {
 
   /// Fills master weights from the table's initialisers.
   void initialize(std::uint64_t seed);
-  /// This rank's shards, for reading or writing; waits until the device is idle.
+  /// This rank's shards in device memory, for reading or writing; waits until the device is idle.
   [[nodiscard]] std::vector<ShardPiece> shards();
   void set_counters(const OptimizerCounters& counters);
 
-  /// Issues one optimizer step on this rank's rows of the batch. `stop_request` is summed over ranks into the
+  /// Issues one optimizer step on this rank's rows of the batch. `signals` are summed over ranks into the
   /// report.
-  void submit_step(std::int64_t step, const Batch& batch, double lr, bool stop_request);
+  void submit_step(std::int64_t step, const Batch& batch, double lr, const StepSignals& signals);
   /// Steps submitted and not collected.
   [[nodiscard]] std::int64_t pending() const { return static_cast<std::int64_t>(pending_.size()); }
   /// Waits for the oldest pending step.
   [[nodiscard]] StepReport collect();
+
+  /// Issues a copy of the shards, as the steps submitted so far leave them, to host memory: beside the next
+  /// step, whose updates wait for it. The copy made before must not be in use any more.
+  void stage_shards();
+  /// What stage_shards copies to. Only with TrainerOptions::staging.
+  [[nodiscard]] const ShardStaging& staging() const { return staging_.value(); }
 
   /// Issues the forward pass over this rank's rows of one evaluation batch of `global_rows` rows over all
   /// ranks.
@@ -93,6 +93,7 @@ class Trainer {
   void for_micro_batches(const Batch& batch, std::int64_t count, Run&& run);
   void all_reduce(StepSums* sums);
   void synchronize();
+  [[nodiscard]] std::vector<ShardPiece> shard_pieces();
 
   Device& device_;
   Ops& ops_;
@@ -104,6 +105,7 @@ class Trainer {
   ShardedUnits units_;
   AdamW adamw_;
   Gpt2 model_;
+  std::optional<ShardStaging> staging_;
   Buffer sums_memory_;
   StepSums* step_sums_ = nullptr;
   StepSums* evaluation_sums_ = nullptr;

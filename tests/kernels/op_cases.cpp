@@ -215,7 +215,7 @@ std::vector<Result> classify(const Implementation& on, const CaseSizes& s,
   Typed din = random_typed(on, rows * s.channels, 3);
   std::vector<float> dwte = floats(s.padded_vocab * s.channels, 4);
   std::vector<float> logits = floats(rows * s.vocab, 5);
-  StepSums trained{.loss = 0.5, .targets = 1, .grad_norm_squared = 0, .stop_request = 0};
+  StepSums trained{.loss = 0.5, .targets = 1, .grad_norm_squared = 0, .signals = {}};
   StepSums evaluated = trained;
   Ops::Classifier args{.in = in.matrix(rows, s.channels),
                        .wte = wte.matrix(s.padded_vocab, s.channels),

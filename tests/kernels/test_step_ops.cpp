@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(norm_of_huge_gradients_is_finite) {
 BOOST_AUTO_TEST_CASE(norm_parts_are_summed) {
   on_each([](const Implementation& on) {
     const std::vector<double> parts{1.5, 2.25, 4};
-    StepSums sums{.loss = 1, .targets = 2, .grad_norm_squared = 99, .stop_request = 0};
+    StepSums sums{.loss = 1, .targets = 2, .grad_norm_squared = 99, .signals = {}};
     on.ops->sum_norms(on.compute(), parts.data(), 3, &sums);
     on.compute().synchronize();
     BOOST_TEST(sums.grad_norm_squared == 7.75);
@@ -69,13 +69,18 @@ BOOST_AUTO_TEST_CASE(norm_parts_are_summed) {
 
 BOOST_AUTO_TEST_CASE(step_is_scaled_and_clipped) {
   on_each([](const Implementation& on) {
-    const StepSums sums{.loss = 30, .targets = 10, .grad_norm_squared = 400, .stop_request = 1};
+    const StepSums sums{.loss = 30,
+                        .targets = 10,
+                        .grad_norm_squared = 400,
+                        .signals = {.stop = 1, .save = 2, .save_ended = 3}};
     const StepScalars clipped = finished(on, sums, 0.5);
     BOOST_TEST(clipped.loss == 3.0);
     BOOST_TEST(clipped.targets == 10.0);
     BOOST_TEST(clipped.grad_norm == 2.0);
     BOOST_TEST(clipped.grad_scale == 0.5 / (2.0 + 1e-6) / 10.0);
-    BOOST_TEST(clipped.stop_request == 1.0);
+    BOOST_TEST(clipped.signals.stop == 1.0);
+    BOOST_TEST(clipped.signals.save == 2.0);
+    BOOST_TEST(clipped.signals.save_ended == 3.0);
     BOOST_TEST(clipped.applied == 1);
     BOOST_TEST(clipped.adam_step == 1);
     BOOST_TEST(clipped.skipped_total == 0);
@@ -90,7 +95,7 @@ BOOST_AUTO_TEST_CASE(step_is_skipped) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     const std::vector<StepSums> bad{
-        {1, 0, 0, 0}, {nan, 10, 1, 0}, {infinity, 10, 1, 0}, {1, 10, infinity, 0}, {1, 10, nan, 0}};
+        {1, 0, 0, {}}, {nan, 10, 1, {}}, {infinity, 10, 1, {}}, {1, 10, infinity, {}}, {1, 10, nan, {}}};
     StepScalars scalars{.adam_step = 7, .skipped_total = 2};
     for (const StepSums& sums : bad) {
       scalars = finished(on, sums, 1.0, scalars);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -79,13 +80,23 @@ int main(int argc, char** argv) {
                     {.seq_len = 8,
                      .global_batch = std::int64_t{2} * session.world().size(),
                      .micro_batch = 1,
-                     .unshard_slots = slots});
+                     .unshard_slots = slots,
+                     .staging = true});
     trainer.initialize(1);
     for (std::int64_t step = 0; step < 4; ++step) {
-      trainer.submit_step(step, random_batch(model, 2), 1e-3, false);
+      trainer.submit_step(step, random_batch(model, 2), 1e-3, {});
+      if (step == 1) {
+        trainer.stage_shards();
+      }
     }
     trainer.submit_evaluation(random_batch(model, 2), std::int64_t{2} * session.world().size());
     hooks->open();
+    trainer.staging().wait();
+    float staged = 0;
+    for (const ShardPiece& piece : trainer.staging().pieces()) {
+      staged += std::accumulate(piece.param.begin(), piece.param.end(), 0.0F);
+    }
+    std::cout << "staged weights sum up to " << staged << '\n';
     (void)trainer.collect_evaluation();
     while (trainer.pending() > 0) {
       (void)trainer.collect();

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(random_delays_change_no_bit) {
   const auto run = [](const std::shared_ptr<HostStreamHooks>& hooks, int slots) {
     CaseTrainer trainer(tiny_a(), &make_reference_ops, DType::bf16, 1, hooks, slots);
     for (std::int64_t step = 0; step < 4; ++step) {
-      trainer.trainer().submit_step(step, trainer.batch(step), trainer.lr(step), false);
+      trainer.trainer().submit_step(step, trainer.batch(step), trainer.lr(step), {});
     }
     while (trainer.trainer().pending() > 0) {
       (void)trainer.trainer().collect();
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_targets_is_skipped) {
   const std::vector<std::uint32_t> before = state_bits(trainer);
   Batch batch = trainer.batch(0);
   std::ranges::fill(batch.targets, no_target);
-  trainer.trainer().submit_step(0, batch, 1e-3, false);
+  trainer.trainer().submit_step(0, batch, 1e-3, {});
   const StepReport report = trainer.trainer().collect();
   BOOST_TEST(report.scalars.applied == 0);
   BOOST_TEST(report.scalars.targets == 0);
@@ -164,10 +164,11 @@ BOOST_AUTO_TEST_CASE(a_step_without_targets_is_skipped) {
 BOOST_AUTO_TEST_CASE(a_stop_request_of_one_rank_reaches_all) {
   CaseTrainer trainer(tiny_a(), &make_reference_ops, DType::f32, 4);
   const int last = session().world().size() - 1;
-  trainer.trainer().submit_step(0, trainer.batch(0), 1e-3, false);
-  trainer.trainer().submit_step(1, trainer.batch(1), 1e-3, session().world().rank() == last);
-  BOOST_TEST(trainer.trainer().collect().scalars.stop_request == 0);
-  BOOST_TEST(trainer.trainer().collect().scalars.stop_request == 1);
+  trainer.trainer().submit_step(0, trainer.batch(0), 1e-3, {});
+  trainer.trainer().submit_step(1, trainer.batch(1), 1e-3,
+                                {.stop = session().world().rank() == last ? 1.0 : 0.0});
+  BOOST_TEST(trainer.trainer().collect().scalars.signals.stop == 0);
+  BOOST_TEST(trainer.trainer().collect().scalars.signals.stop == 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_device_holds_what_was_planned_and_two_blocks_at_most) {

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(uneven_targets_are_weighted_by_count) {
         batch.targets[static_cast<std::size_t>(row * batch.seq_len + t)] = no_target;
       }
     }
-    trainer.trainer().submit_step(0, batch, trainer.lr(0), false);
+    trainer.trainer().submit_step(0, batch, trainer.lr(0), {});
     const StepReport report = trainer.trainer().collect();
     BOOST_TEST(relative_difference(report.scalars.loss, masked["loss"]) <= 1e-6);
     BOOST_TEST(relative_difference(report.scalars.grad_norm, masked["grad_norm"]) <= 1e-6);

@@ -72,7 +72,7 @@ class CaseTrainer {
                             reference_.rows * (world_.rank() + 1) / world_.size());
   }
   StepReport step(std::int64_t step) {
-    trainer_->submit_step(step, batch(step), lr(step), false);
+    trainer_->submit_step(step, batch(step), lr(step), {});
     return trainer_->collect();
   }
   /// Master weights of all ranks by tensor name.

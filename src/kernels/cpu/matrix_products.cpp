@@ -39,6 +39,12 @@ bool has_native_bf16_products() {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
+std::string products_library_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch);
+}
+
 class MatrixProducts::Impl {
  public:
   Impl(Device& device, const VectorKernels& vector, Bf16Products bf16_products, const Limits& limits)

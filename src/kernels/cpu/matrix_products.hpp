@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/dtype.hpp"
 #include "device/device.hpp"
@@ -36,6 +37,9 @@ enum class Bf16Products { native, through_float };
 
 /// Whether oneDNN multiplies bf16 on this machine with instructions made for it.
 [[nodiscard]] bool has_native_bf16_products();
+
+/// oneDNN's version, "2.6.2".
+[[nodiscard]] std::string products_library_version();
 
 /// oneDNN matrix products, one primitive for each kind that was ever asked for. Use on the compute thread.
 class MatrixProducts {
