@@ -60,6 +60,9 @@ void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const Tens
     for (const StateKind kind : first_kinds(kinds)) {
       read_collective(comm, file, layout::unit_dataset(table.units()[unit].name, kind),
                       chunks_of(pieces, static_cast<std::int64_t>(unit), kind, options.max_piece_bytes));
+      if (options.on_progress) {
+        options.on_progress();
+      }
     }
   }
   close_parallel(comm, file);

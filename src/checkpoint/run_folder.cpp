@@ -98,7 +98,7 @@ void remove_stale_temporaries(const std::filesystem::path& run_dir) {
   }
 }
 
-void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep) {
+void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep, std::int64_t keep_every) {
   SHARDGPT_REQUIRE(keep >= 0, "checkpoints to keep: " + std::to_string(keep) + ", wanted 0 (all) or more");
   const auto all = complete_checkpoints(run_dir);
   if (keep == 0 || static_cast<std::int64_t>(all.size()) <= keep) {
@@ -111,7 +111,9 @@ void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep) {
     return;
   }
   for (std::size_t i = 0; i < surplus; ++i) {
-    std::filesystem::remove(all[i]);
+    if (keep_every == 0 || step_of(all[i]) % keep_every != 0) {
+      std::filesystem::remove(all[i]);
+    }
   }
 }
 

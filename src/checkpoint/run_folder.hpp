@@ -22,9 +22,10 @@ namespace shardgpt {
 /// Removes what interrupted saves left. Only for the holder of the run's lock.
 void remove_stale_temporaries(const std::filesystem::path& run_dir);
 
-/// Removes all but the newest `keep` checkpoints; keep 0 keeps all. Removes nothing where none of those kept
-/// can be read, so the last good one stays.
-void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep);
+/// Removes all but the newest `keep` checkpoints and those whose step is a multiple of `keep_every`; keep 0
+/// keeps all, keep_every 0 none for its step. Removes nothing where none of the newest `keep` can be read, so
+/// the last good one stays.
+void apply_retention(const std::filesystem::path& run_dir, std::int64_t keep, std::int64_t keep_every = 0);
 
 /// Renames a damaged checkpoint to NAME.damaged (or .damaged.2, ...) and returns the new name.
 std::filesystem::path set_damaged_aside(const std::filesystem::path& path);

@@ -55,7 +55,14 @@ class CheckpointSave {
   }
 
  private:
+  void progress() const {
+    if (options_.on_progress) {
+      options_.on_progress();
+    }
+  }
+
   void stage_done(std::string_view stage) const {
+    progress();
     if (comm_.all(!options_.on_stage)) {
       return;
     }
@@ -147,6 +154,7 @@ class CheckpointSave {
     for (std::size_t unit = 0; unit < table_.units().size(); ++unit) {
       for (const StateKind kind : state_kinds) {
         work(static_cast<std::int64_t>(unit), kind, layout::unit_dataset(table_.units()[unit].name, kind));
+        progress();
       }
     }
   }

@@ -82,6 +82,19 @@ BOOST_AUTO_TEST_CASE(retention_keeps_the_newest) {
   BOOST_CHECK_THROW(apply_retention(run, -1), InputError);
 }
 
+BOOST_AUTO_TEST_CASE(retention_keeps_milestones) {
+  for (const std::int64_t step : {5, 8, 10, 12, 20, 21, 22}) {
+    make(step);
+  }
+  apply_retention(run, 2, 10);
+  BOOST_TEST(steps() == (std::vector<std::int64_t>{10, 20, 21, 22}), boost::test_tools::per_element());
+  make(30);
+  apply_retention(run, 1, 10);  // the newest is a milestone too
+  BOOST_TEST(steps() == (std::vector<std::int64_t>{10, 20, 30}), boost::test_tools::per_element());
+  apply_retention(run, 1, 7);
+  BOOST_TEST(steps() == (std::vector<std::int64_t>{30}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(retention_never_removes_the_last_good_one) {
   make(1);
   make(2);
