@@ -48,6 +48,15 @@ std::vector<TrainingPlan::Memory> memory_table(const TrainConfig& config, const 
                {.max_rows = micro_batch, .seq_len = config.data.seq_len, .use = ActivationUse::training})}};
 }
 
+/// Of rank 0, which has the most.
+std::size_t staging_bytes(const TensorTable& table, int ranks) {
+  std::int64_t elements = 0;
+  for (const UnitPlan& unit : shard_plan(table, ranks)) {
+    elements += unit.count(0);
+  }
+  return ShardStaging::bytes(static_cast<std::size_t>(elements));
+}
+
 std::string optional_count(const std::optional<std::int64_t>& value) {
   return value ? fmt::format("{}", *value) : "n/a (no data)";
 }
@@ -86,21 +95,30 @@ OpsLimits ops_limits(const TrainConfig& config, const ModelConfig& model, std::i
           .padded_vocab = padded_vocab(model)};
 }
 
-TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks, DType dtype,
-                       std::size_t workspace_bytes, std::optional<std::int64_t> windows_per_epoch) {
+bool saves_beside_training(const RunOptions& options, bool thread_multiple) {
+  return options.save == "async" && thread_multiple &&
+         (options.checkpoint_every > 0 || options.checkpoint_minutes > 0);
+}
+
+TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks,
+                       const PlanInputs& inputs) {
   TrainingPlan plan;
   plan.ranks = ranks;
-  plan.dtype = dtype;
+  plan.dtype = inputs.dtype;
   plan.micro_batch = choose_micro_batch(config.data, ranks);
   plan.micro_batches = micro_batches_per_step(config.data.global_batch, plan.micro_batch, ranks);
-  plan.windows_per_epoch = windows_per_epoch;
+  plan.windows_per_epoch = inputs.windows_per_epoch;
   if (config.data.steps > 0) {
     plan.steps = config.data.steps;
-  } else if (windows_per_epoch) {
-    plan.steps = ceil_div(checked_mul(config.data.epochs, *windows_per_epoch), config.data.global_batch);
+  } else if (inputs.windows_per_epoch) {
+    plan.steps =
+        ceil_div(checked_mul(config.data.epochs, *inputs.windows_per_epoch), config.data.global_batch);
   }
-  plan.memory = memory_table(config, table, ranks, dtype, plan.micro_batch);
-  plan.memory.push_back({"kernel workspace", workspace_bytes});
+  plan.memory = memory_table(config, table, ranks, inputs.dtype, plan.micro_batch);
+  plan.memory.push_back({"kernel workspace", inputs.workspace_bytes});
+  if (inputs.saves_beside_training) {
+    plan.memory.push_back({"checkpoint staging", staging_bytes(table, ranks)});
+  }
   constexpr std::size_t kinds_saved = 3;  // param, m, v
   plan.checkpoint_bytes = static_cast<std::size_t>(table.parameters()) * kinds_saved * sizeof(float);
   plan.flops_per_token = flops_per_token(table, config.data.seq_len);

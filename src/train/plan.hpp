@@ -41,10 +41,20 @@ struct TrainingPlan {
 [[nodiscard]] OpsLimits ops_limits(const TrainConfig& config, const ModelConfig& model,
                                    std::int64_t micro_batch);
 
-/// `windows_per_epoch` is unknown where there is no data; `workspace_bytes` is what the operations allocate.
+/// Whether saves go on beside training: asked for, possible (`thread_multiple`, MPI_THREAD_MULTIPLE on all
+/// ranks), and of use: there are saves before the end. Then there is memory for a second copy of the shards.
+[[nodiscard]] bool saves_beside_training(const RunOptions& options, bool thread_multiple);
+
+/// What make_plan takes from this machine and the data.
+struct PlanInputs {
+  DType dtype = DType::bf16;
+  std::size_t workspace_bytes = 0;                ///< what the operations allocate
+  std::optional<std::int64_t> windows_per_epoch;  ///< unknown without data
+  bool saves_beside_training = false;
+};
+
 [[nodiscard]] TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int ranks,
-                                     DType dtype, std::size_t workspace_bytes,
-                                     std::optional<std::int64_t> windows_per_epoch);
+                                     const PlanInputs& inputs);
 
 /// The plan as a text of several lines.
 [[nodiscard]] std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config,

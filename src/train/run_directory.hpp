@@ -20,6 +20,8 @@ class RunDirectory {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
+  /// A file that a user makes to stop the run.
+  [[nodiscard]] std::filesystem::path stop_file() const { return path_ / "stop"; }
 
   /// RUN/status: "running", "preempted", "finished" or "failed(reason)". Rank 0 only.
   void write_status(const std::string& status) const;

@@ -11,15 +11,17 @@ namespace {
 
 /// Options that say how, where or how long a start of the run works, not what it computes.
 constexpr std::array per_start_options = {
-    std::string_view("run-dir"),     std::string_view("resume"),
-    std::string_view("discard-run"), std::string_view("data"),
-    std::string_view("val-data"),    std::string_view("init-from"),
-    std::string_view("max-seconds"), std::string_view("max-steps-this-run"),
-    std::string_view("dry-run"),     std::string_view("plan-ranks"),
-    std::string_view("threads"),     std::string_view("log-every"),
-    std::string_view("keep"),        std::string_view("checkpoint-every"),
-    std::string_view("val-every"),   std::string_view("peak-tflops"),
-    std::string_view("peer-timeout")};
+    std::string_view("run-dir"),      std::string_view("resume"),
+    std::string_view("discard-run"),  std::string_view("data"),
+    std::string_view("val-data"),     std::string_view("init-from"),
+    std::string_view("max-seconds"),  std::string_view("max-steps-this-run"),
+    std::string_view("dry-run"),      std::string_view("plan-ranks"),
+    std::string_view("threads"),      std::string_view("log-every"),
+    std::string_view("keep"),         std::string_view("checkpoint-every"),
+    std::string_view("val-every"),    std::string_view("peak-tflops"),
+    std::string_view("peer-timeout"), std::string_view("checkpoint-minutes"),
+    std::string_view("save"),         std::string_view("save-timeout"),
+    std::string_view("keep-every"),   std::string_view("mtbf-hours")};
 
 template <class Value>
 void require_same(const char* option, const Value& saved, const Value& now) {
@@ -34,10 +36,12 @@ void require_same(const char* option, const Value& saved, const Value& now) {
 }  // namespace
 
 nlohmann::json RunState::to_json() const {
+  const std::int64_t sample = step * data.global_batch;
   return {{"step", step},
           {"tokens", tokens},
           {"adam_step", counters.adam_step},
           {"skipped", counters.skipped},
+          {"skipped_in_a_row", skipped_in_a_row},
           {"data",
            {{"fingerprint", data.fingerprint},
             {"tokenizer_hash", data.tokenizer_hash},
@@ -45,8 +49,21 @@ nlohmann::json RunState::to_json() const {
             {"global_batch", data.global_batch},
             {"order", data.order},
             {"seed", data.seed}}},
+          {"position",
+           {{"sample", sample},
+            {"epoch", sample / windows_per_epoch},
+            {"window", sample % windows_per_epoch},
+            {"windows_per_epoch", windows_per_epoch}}},
+          {"schedule",
+           {{"kind", schedule_name(schedule.kind)},
+            {"lr", schedule.lr},
+            {"min_lr", schedule.min_lr},
+            {"warmup_steps", schedule.warmup_steps},
+            {"decay_steps", schedule.decay_steps},
+            {"total_steps", schedule.total_steps}}},
           {"options", options},
-          {"version", version}};
+          {"version", version},
+          {"provenance", provenance}};
 }
 
 RunState RunState::from_json(const nlohmann::json& json, const std::string& source) {
@@ -65,6 +82,7 @@ RunState RunState::from_json(const nlohmann::json& json, const std::string& sour
     data.at("seed").get_to(state.data.seed);
     state.options = json.at("options");
     json.at("version").get_to(state.version);
+    state.skipped_in_a_row = json.value("skipped_in_a_row", std::int64_t{0});
   } catch (const nlohmann::json::exception& error) {
     throw_input_error(source + ": this is not the state of a training run (" + error.what() +
                       "): use it with --init-from, which takes weights only");

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "optim/schedule.hpp"
 #include "train/trainer.hpp"
 
 namespace shardgpt {
@@ -26,12 +27,17 @@ struct RunState {
   std::int64_t step = 0;    ///< batches done, skipped ones included; also the data position
   std::int64_t tokens = 0;  ///< trained on
   OptimizerCounters counters;
+  std::int64_t skipped_in_a_row = 0;  ///< steps skipped as not finite since the last that was applied
   DataIdentity data;
-  nlohmann::json options;  ///< every option of the run that wrote it
-  std::string version;     ///< of the program that wrote it
+  std::int64_t windows_per_epoch = 1;
+  LearningRateSchedule schedule;
+  nlohmann::json options;     ///< every option of the run that wrote it
+  std::string version;        ///< of the program that wrote it
+  nlohmann::json provenance;  ///< libraries, ranks and command line of the run that wrote it
 
   [[nodiscard]] nlohmann::json to_json() const;
-  /// Throws InputError naming `source` and the field that is missing or of another type.
+  /// What a run goes on with; schedule, position and provenance are for people and not read back. Throws
+  /// InputError naming `source` and the field that is missing or of another type.
   [[nodiscard]] static RunState from_json(const nlohmann::json& json, const std::string& source);
 };
 

@@ -59,6 +59,9 @@ void TrainConfig::validate() const {
                              Range{"--decay-steps", optimizer.decay_steps, 0, most_steps},
                              Range{"--checkpoint-every", run.checkpoint_every, 0, most_steps},
                              Range{"--keep", run.keep, 0, most_steps},
+                             Range{"--keep-every", run.keep_every, 0, most_steps},
+                             Range{"--save-timeout", run.save_timeout, 1, most_seconds},
+                             Range{"--max-skipped", optimizer.max_skipped, 0, most_steps},
                              Range{"--val-every", run.val_every, 0, most_steps},
                              Range{"--val-windows", run.val_windows, 0, most_steps},
                              Range{"--log-every", run.log_every, 1, most_steps},
@@ -76,6 +79,10 @@ void TrainConfig::validate() const {
                    "--steps and --epochs are both given: give one of them");
   SHARDGPT_REQUIRE(std::isfinite(optimizer.clip) && optimizer.clip >= 0,
                    "--clip must be a number that is not negative (0: no clipping)");
+  SHARDGPT_REQUIRE(std::isfinite(run.checkpoint_minutes) && run.checkpoint_minutes >= 0,
+                   "--checkpoint-minutes must be a number that is not negative (0: not by the clock)");
+  SHARDGPT_REQUIRE(std::isfinite(run.mtbf_hours) && run.mtbf_hours > 0,
+                   "--mtbf-hours must be a positive number");
   SHARDGPT_REQUIRE(std::isfinite(run.peak_tflops) && run.peak_tflops >= 0,
                    "--peak-tflops must be a number that is not negative");
   optimizer.adamw.validate();

@@ -45,6 +45,7 @@ struct OptimizerOptions {
   bool decay_all = false;
   double clip = 1.0;
   std::string on_nonfinite = "skip";
+  std::int64_t max_skipped = 100;  ///< steps in a row that may be skipped as not finite; 0: no limit
 };
 
 struct DeviceOptions {
@@ -62,9 +63,14 @@ struct RunOptions {
   std::string resume = "auto";
   bool discard_run = false;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end and on a stop only
-  std::int64_t keep = 3;              ///< checkpoints kept; 0: all
-  std::int64_t val_every = 0;         ///< steps; 0: at the end only
-  std::int64_t val_windows = 0;       ///< windows of the validation set that are read; 0: all
+  double checkpoint_minutes = 0;      ///< since the last save; 0: not by the clock
+  std::string save = "async";
+  std::int64_t save_timeout = 1800;  ///< seconds without progress of a save or load
+  double mtbf_hours = 24;            ///< mean time between failures of the job, to suggest an interval
+  std::int64_t keep = 3;             ///< checkpoints kept; 0: all
+  std::int64_t keep_every = 0;       ///< steps; their multiples are kept for good; 0: none
+  std::int64_t val_every = 0;        ///< steps; 0: at the end only
+  std::int64_t val_windows = 0;      ///< windows of the validation set that are read; 0: all
   std::int64_t log_every = 10;
   std::int64_t max_seconds = 0;
   std::int64_t max_steps_this_run = 0;
@@ -81,6 +87,7 @@ struct TrainConfig {
   OptimizerOptions optimizer;
   DeviceOptions device;
   RunOptions run;
+  std::string command_line;  ///< as it was given, for the record
 
   /// Throws InputError naming the option: what can be judged without data, model or peers.
   void validate() const;

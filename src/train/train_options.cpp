@@ -28,12 +28,22 @@ void for_each_option(Config& config, Visitor&& visit) {
         "with --resume never: delete what an earlier run left in the folder");
   visit(group, "--checkpoint-every", run.checkpoint_every,
         "steps between checkpoints; 0: at the end and on a stop");
+  visit(group, "--checkpoint-minutes", run.checkpoint_minutes,
+        "also a checkpoint this long after the last one; 0: not by the clock");
+  visit(group, "--save", run.save, "async: training goes on while a checkpoint is written; sync: it waits",
+        Choices{"async", "sync"});
+  visit(group, "--save-timeout", run.save_timeout,
+        "seconds without progress after which a save or load ends the job");
   visit(group, "--keep", run.keep, "newest checkpoints that are kept; 0: all");
+  visit(group, "--keep-every", run.keep_every,
+        "checkpoints whose step is a multiple of this are kept for good; 0: none");
+  visit(group, "--mtbf-hours", run.mtbf_hours,
+        "mean time between failures of the job, for the interval that the log suggests");
   visit(group, "--val-every", run.val_every, "steps between validations; 0: at the end");
   visit(group, "--val-windows", run.val_windows, "windows of the validation set that are read; 0: all");
   visit(group, "--log-every", run.log_every, "steps between lines of progress");
   visit(group, "--max-seconds", run.max_seconds,
-        "save and stop with exit code 75 after this time; 0: no limit");
+        "save and stop with exit code 75 so that all is done within this time; 0: no limit");
   visit(group, "--max-steps-this-run", run.max_steps_this_run,
         "save and stop with exit code 75 after this many steps; 0: no limit");
   visit(group, "--peak-tflops", run.peak_tflops, "peak of one rank's device, for MFU; 0: unknown");
@@ -78,6 +88,8 @@ void for_each_option(Config& config, Visitor&& visit) {
   visit(group, "--clip", optimizer.clip, "largest norm of the gradient; 0: no clipping");
   visit(group, "--on-nonfinite", optimizer.on_nonfinite, "a step whose loss or gradient is not finite",
         Choices{"skip", "abort"});
+  visit(group, "--max-skipped", optimizer.max_skipped,
+        "steps in a row that may be skipped as not finite before the run ends as failed; 0: no limit");
 
   group = "Device";
   visit(group, "--device", device.device, "where to compute", Choices{"auto", "cpu", "cuda"});
@@ -134,6 +146,9 @@ std::string config_file_error(const CLI::App& app, const CLI::ConfigError& error
 
 ParseResult parse_train_options(int argc, const char* const* argv) {
   ParseResult result;
+  for (int i = 0; i < argc; ++i) {
+    result.config.command_line += std::string(i == 0 ? "" : " ") + argv[i];
+  }
   CLI::App app("Trains GPT-2, fully sharded over the ranks of an MPI job.", "shardgpt-train");
   for_each_option(result.config, CliBinder{app});
   app.set_config("--config", "",

@@ -5,17 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/reader.hpp"
 #include "checkpoint/resume.hpp"
-#include "checkpoint/run_folder.hpp"
-#include "checkpoint/writer.hpp"
 #include "core/log.hpp"
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
 #include "hf/hf_model.hpp"
 #include "tokens/window_batches.hpp"
 #include "train/plan.hpp"
-#include "train/stop_signal.hpp"
+#include "train/provenance.hpp"
 #include "train/train_options.hpp"
 #include "train/version.hpp"
 
@@ -28,10 +25,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session, const TensorTable& table,
-                           RunData data, RunDirectory& directory)
+TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker,
+                           const TensorTable& table, RunData data, RunDirectory& directory,
+                           SaveMode save_mode)
     : config_(config),
       comm_(session.world()),
+      worker_(worker),
       table_(table),
       data_(std::move(data)),
       directory_(directory),
@@ -47,17 +46,25 @@ TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session,
                 .unshard_slots = static_cast<int>(config.device.unshard_slots),
                 .clip = config.optimizer.clip,
                 .adamw = config.optimizer.adamw,
-                .decay_all = config.optimizer.decay_all}),
-      batches_(std::make_unique<SampledBatches>(data_.train, *data_.sampler, comm_.rank(), comm_.size())) {
+                .decay_all = config.optimizer.decay_all,
+                .staging = save_mode == SaveMode::beside_training}),
+      saver_(config.run, save_mode, comm_, table, trainer_, worker, directory.path()),
+      batches_(std::make_unique<SampledBatches>(data_.train, *data_.sampler, comm_.rank(), comm_.size())),
+      stop_requests_(config.run, directory.stop_file(), comm_.rank() == 0) {
   state_.data = data_identity(data_, config.data);
+  state_.windows_per_epoch = data_.sampler->windows_per_epoch();
+  state_.schedule = schedule_;
   state_.options = options_to_json(config);
   state_.version = version_text();
+  state_.provenance = provenance(config, comm_);
 }
 
 void TrainingLoop::start_fresh(const ModelOrigin& origin) {
   if (origin.init) {
     const auto pieces = mutable_pieces(/*parameters_only=*/true);
-    load_checkpoint(comm_, *origin.init, table_, pieces, {.content = LoadContent::parameters});
+    worker_.run([&](const MpiComm& comm) {
+      load_checkpoint(comm, *origin.init, table_, pieces, load_options(LoadContent::parameters));
+    });
     say("weights from " + origin.init->path.string());
   } else if (!origin.hf_folder.empty()) {
     const std::vector<ShardPiece> shards = trainer_.shards();
@@ -74,14 +81,17 @@ void TrainingLoop::start_fresh(const ModelOrigin& origin) {
 }
 
 bool TrainingLoop::resume(const std::optional<std::filesystem::path>& chosen) {
+  const Clock::time_point begin = Clock::now();
   const auto pieces = mutable_pieces(/*parameters_only=*/false);
-  std::optional<CheckpointInfo> info;
-  if (chosen) {
-    info = read_checkpoint_info(comm_, *chosen);
-    load_checkpoint(comm_, *info, table_, pieces);
-  } else {
-    info = load_newest(comm_, directory_.path(), table_, pieces);
-  }
+  const LoadOptions options = load_options(LoadContent::everything);
+  const auto info = worker_.run([&](const MpiComm& comm) -> std::optional<CheckpointInfo> {
+    if (!chosen) {
+      return load_newest(comm, directory_.path(), table_, pieces, options);
+    }
+    CheckpointInfo found = read_checkpoint_info(comm, *chosen);
+    load_checkpoint(comm, found, table_, pieces, options);
+    return found;
+  });
   if (!info) {
     return false;
   }
@@ -93,14 +103,17 @@ bool TrainingLoop::resume(const std::optional<std::filesystem::path>& chosen) {
   state_.step = saved.step;
   state_.tokens = saved.tokens;
   state_.counters = saved.counters;
+  state_.skipped_in_a_row = saved.skipped_in_a_row;
   trainer_.set_counters(saved.counters);
-  saved_step_ = chosen ? -1 : saved.step;
+  if (!chosen) {
+    saver_.resumed(saved.step, seconds_since(begin));
+  }
   say(fmt::format("resumed from {} at step {} of {}", info->path.string(), saved.step, data_.total_steps));
   return true;
 }
 
 ExitCode TrainingLoop::run() {
-  if (state_.step >= data_.total_steps && saved_step_ == state_.step) {
+  if (state_.step >= data_.total_steps && saver_.saved_step() == state_.step) {
     say(fmt::format("the run is finished: {} of {} steps are done", state_.step, data_.total_steps));
     set_status("finished");
     return exit_done;
@@ -109,11 +122,11 @@ ExitCode TrainingLoop::run() {
   if (comm_.rank() == 0) {
     metrics_.emplace(directory_.metrics_file(), state_.step);
   }
-  start_ = Clock::now();
-  last_report_ = start_;
   const std::int64_t first_step = state_.step;
   submitted_ = first_step;
   make_up_validation();
+  last_report_ = Clock::now();
+  saver_.start_clock();
   bool stopping = false;
   while (submitted_ < data_.total_steps && !stopping) {
     submit_next();
@@ -125,12 +138,13 @@ ExitCode TrainingLoop::run() {
                                submitted_ - first_step >= config_.run.max_steps_this_run &&
                                submitted_ < data_.total_steps;
     stopping = stop_agreed_ || last_of_start;
-    if (stopping || submitted_ == data_.total_steps || due(config_.run.val_every) ||
-        due(config_.run.checkpoint_every)) {
-      drain();
-      at_border(stopping && submitted_ < data_.total_steps);
+    if (!stopping && submitted_ < data_.total_steps) {
+      between_steps();
     }
   }
+  drain();
+  at_end(submitted_ < data_.total_steps);
+  stop_requests_.remove_file();
   if (submitted_ < data_.total_steps) {
     set_status("preempted");
     say(fmt::format("stopped at step {} of {} after saving: run the same command again to go on", submitted_,
@@ -167,15 +181,22 @@ std::vector<MutableUnitPiece> TrainingLoop::mutable_pieces(bool parameters_only)
   return pieces;
 }
 
+LoadOptions TrainingLoop::load_options(LoadContent content) {
+  LoadOptions options;
+  options.content = content;
+  options.on_progress = [this] { worker_.note_progress(); };
+  return options;
+}
+
 bool TrainingLoop::due(std::int64_t interval) const {
   return interval > 0 && submitted_ % interval == 0;
 }
 
 void TrainingLoop::submit_next() {
-  const bool time_is_up =
-      config_.run.max_seconds > 0 && seconds_since(start_) >= static_cast<double>(config_.run.max_seconds);
-  trainer_.submit_step(submitted_, batches_.batch(submitted_), schedule_.at(submitted_),
-                       stop_signal_received() || time_is_up);
+  StepSignals signals;
+  signals.stop = stop_requests_.any(saver_.seconds_to_stop()) ? 1 : 0;
+  saver_.add_signals(signals);
+  trainer_.submit_step(submitted_, batches_.batch(submitted_), schedule_.at(submitted_), signals);
   ++submitted_;
 }
 
@@ -193,7 +214,12 @@ void TrainingLoop::take_report() {
   state_.step = report.step + 1;
   state_.tokens += data_.sampler->rows_in(report.step) * config_.data.seq_len;
   state_.counters = {scalars.adam_step, scalars.skipped_total};
-  stop_agreed_ = stop_agreed_ || scalars.stop_request > 0;
+  if (scalars.applied != 0) {
+    state_.skipped_in_a_row = 0;
+  } else if (scalars.targets != 0) {
+    ++state_.skipped_in_a_row;
+  }
+  stop_agreed_ = stop_agreed_ || scalars.signals.stop > 0;
   const double tokens_per_s =
       static_cast<double>(data_.sampler->rows_in(report.step) * config_.data.seq_len) / seconds;
   if (comm_.rank() == 0) {
@@ -209,6 +235,7 @@ void TrainingLoop::take_report() {
   if (scalars.applied == 0) {
     on_skipped(report);
   }
+  saver_.on_step(report, seconds, state_);
 }
 
 void TrainingLoop::log_progress(const StepReport& report, double seconds, double tokens_per_s) const {
@@ -231,24 +258,49 @@ void TrainingLoop::on_skipped(const StepReport& report) const {
                                                 : fmt::format("is not finite (loss {}, gradient norm {})",
                                                               scalars.loss, scalars.grad_norm);
   if (scalars.targets != 0 && config_.optimizer.on_nonfinite == "abort") {
-    throw Error(
+    throw AgreedError(
         fmt::format("step {} {}; weights are those of the step before. Stopping, as --on-nonfinite says",
                     report.step + 1, what));
   }
   if (comm_.rank() == 0) {
     log_warning(fmt::format("step {} {}: skipped, {} so far", report.step + 1, what, scalars.skipped_total));
   }
+  if (config_.optimizer.max_skipped > 0 && state_.skipped_in_a_row > config_.optimizer.max_skipped) {
+    throw AgreedError(fmt::format(
+        "step {} {}, as were the {} before it: more than --max-skipped allows. Weights are those of step {}; "
+        "a lower learning rate or other data may help",
+        report.step + 1, what, state_.skipped_in_a_row - 1, state_.step - state_.skipped_in_a_row));
+  }
 }
 
-void TrainingLoop::at_border(bool stopping) {
-  const bool last = submitted_ == data_.total_steps;
-  if (data_.validation && (last || due(config_.run.val_every)) && !stopping) {
+void TrainingLoop::between_steps() {
+  if (saver_.due(submitted_)) {
+    if (saver_.mode() == SaveMode::beside_training) {
+      saver_.begin(submitted_);
+    } else {
+      drain();
+      saver_.save_now(state_);
+      last_report_ = Clock::now();
+    }
+  }
+  if (data_.validation && due(config_.run.val_every)) {
+    drain();
     validate();
+    last_report_ = Clock::now();
   }
-  if (last || stopping || stop_agreed_ || due(config_.run.checkpoint_every)) {
-    save();
+}
+
+void TrainingLoop::at_end(bool stopping) {
+  if (!stopping) {
+    if (state_.counters.adam_step == 0 && state_.counters.skipped > 0) {
+      throw AgreedError(
+          fmt::format("all {} steps of the run were skipped: nothing was trained", state_.step));
+    }
+    if (data_.validation) {
+      validate();
+    }
   }
-  last_report_ = Clock::now();
+  saver_.save_now(state_);
 }
 
 void TrainingLoop::make_up_validation() {
@@ -271,26 +323,6 @@ void TrainingLoop::validate() {
     metrics_->validation(state_.step, loss);
   }
   say(fmt::format("step {} validation loss {:.4f} perplexity {:.2f}", state_.step, loss, std::exp(loss)));
-}
-
-void TrainingLoop::save() {
-  if (saved_step_ == state_.step) {
-    return;
-  }
-  const Clock::time_point begin = Clock::now();
-  std::vector<UnitPiece> pieces;
-  for (const ShardPiece& shard : trainer_.shards()) {
-    pieces.push_back({shard.unit, shard.begin, shard.param, shard.adam_m, shard.adam_v});
-  }
-  const std::filesystem::path path = checkpoint_path(directory_.path(), state_.step);
-  save_checkpoint(comm_, path, table_, state_.to_json(), pieces);
-  saved_step_ = state_.step;
-  run_phase(comm_, [&] {
-    if (comm_.rank() == 0) {
-      apply_retention(directory_.path(), config_.run.keep);
-    }
-  });
-  say(fmt::format("saved {} in {:.2f} s", path.string(), seconds_since(begin)));
 }
 
 }  // namespace shardgpt

@@ -1,15 +1,18 @@
 #include "train/training_run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "checkpoint/checkpoint_worker.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "core/log.hpp"
 #include "train/placement.hpp"
 #include "train/plan.hpp"
+#include "train/provenance.hpp"
 #include "train/run_data.hpp"
 #include "train/run_directory.hpp"
 #include "train/run_state.hpp"
@@ -33,16 +36,36 @@ void require_run_fits(const TrainConfig& config, const ModelConfig& model, std::
   schedule_from_options(config.optimizer, total_steps).validate();
 }
 
+/// Collective.
+SaveMode choose_save_mode(const TrainConfig& config, const MpiSession& session) {
+  const bool multiple = session.world().all(session.thread_multiple());
+  if (config.run.save == "async" && !multiple && session.world().rank() == 0) {
+    log_warning(
+        "this MPI lets only one thread in at a time (no MPI_THREAD_MULTIPLE): training waits while a "
+        "checkpoint is saved, as with --save sync");
+  }
+  return saves_beside_training(config.run, multiple) ? SaveMode::beside_training : SaveMode::waiting;
+}
+
 /// The plan for `ranks` ranks that compute as this one does. Collective.
 TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const TensorTable& table, int ranks,
-                      std::optional<std::int64_t> windows_per_epoch) {
+                      std::optional<std::int64_t> windows_per_epoch, SaveMode save_mode) {
   const OpsLimits limits = ops_limits(config, table.config(), choose_micro_batch(config.data, ranks));
   const std::size_t workspace =
       ops_workspace_bytes(config.device, choose_threads(comm, config.device), limits);
-  return make_plan(config, table, ranks, dtype_from_options(config.device), workspace, windows_per_epoch);
+  return make_plan(config, table, ranks,
+                   {.dtype = dtype_from_options(config.device),
+                    .workspace_bytes = workspace,
+                    .windows_per_epoch = windows_per_epoch,
+                    .saves_beside_training = save_mode == SaveMode::beside_training});
 }
 
-ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
+ModelOrigin find_model(CheckpointWorker& worker, const TrainConfig& config) {
+  return worker.run([&](const MpiComm& comm) { return find_model(comm, config); });
+}
+
+ExitCode dry_run(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker) {
+  const MpiComm& comm = session.world();
   TrainConfig without_data = config;
   without_data.data.data.clear();
   // Where the data set cannot be read the plan is printed all the same, and then the reason.
@@ -51,7 +74,7 @@ ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
   std::optional<std::int64_t> windows;
   std::int64_t steps = std::max<std::int64_t>(1, config.data.steps);
   try {
-    origin = find_model(comm, config);
+    origin = find_model(worker, config);
     if (!config.data.data.empty()) {
       const RunData data = open_run_data(comm, config, origin->model);
       windows = data.sampler->windows_per_epoch();
@@ -59,12 +82,12 @@ ExitCode dry_run(const TrainConfig& config, const MpiComm& comm) {
     }
   } catch (const InputError& error) {
     data_error = error;
-    origin = find_model(comm, without_data);
+    origin = find_model(worker, without_data);
   }
   require_run_fits(config, origin->model, steps);
   const TensorTable table(origin->model);
   const int ranks = config.run.plan_ranks > 0 ? static_cast<int>(config.run.plan_ranks) : comm.size();
-  const TrainingPlan plan = plan_run(config, comm, table, ranks, windows);
+  const TrainingPlan plan = plan_run(config, comm, table, ranks, windows, choose_save_mode(config, session));
   if (comm.rank() == 0) {
     std::cout << describe_plan(plan, config, table) << std::flush;
   }
@@ -98,10 +121,8 @@ void prepare_directory(const MpiComm& comm, const TrainConfig& config, const Run
       directory.discard();
     }
     remove_stale_temporaries(directory.path());
-    const nlohmann::json manifest = {{"version", version_text()},
-                                     {"mpi", MpiSession::library_version()},
-                                     {"ranks", comm.size()},
-                                     {"options", options_to_json(config)}};
+    nlohmann::json manifest = provenance(config, comm);
+    manifest["options"] = options_to_json(config);
     directory.write_manifest(manifest.dump(1) + "\n");
   });
 }
@@ -112,11 +133,12 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
   const MpiComm& comm = session.world();
   require_same_options(comm, config);
   require_device(comm, config.device);
+  CheckpointWorker worker(comm, std::chrono::seconds(config.run.save_timeout));
   if (config.run.dry_run) {
-    return dry_run(config, comm);
+    return dry_run(config, session, worker);
   }
   // Read-only checks first: a run that is refused leaves no trace.
-  ModelOrigin origin = find_model(comm, config);
+  ModelOrigin origin = find_model(worker, config);
   const TensorTable table(origin.model);
   RunData data = open_run_data(comm, config, origin.model);
   require_run_fits(config, origin.model, data.total_steps);
@@ -128,7 +150,8 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
 
   RunDirectory directory(comm, config.run.run_dir);
   prepare_directory(comm, config, directory);
-  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows);
+  const SaveMode save_mode = choose_save_mode(config, session);
+  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows, save_mode);
   if (comm.rank() == 0) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));
@@ -142,7 +165,7 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     }
   };
   try {
-    TrainingLoop loop(config, session, table, std::move(data), directory);
+    TrainingLoop loop(config, session, worker, table, std::move(data), directory, save_mode);
     const bool chosen = config.run.resume != "auto";
     if (!origin.resume || !loop.resume(chosen ? std::optional(origin.resume->path) : std::nullopt)) {
       loop.start_fresh(origin);

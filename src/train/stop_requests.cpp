@@ -1,0 +1,60 @@
+#include "train/stop_requests.hpp"
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/log.hpp"
+#include "train/stop_signal.hpp"
+
+namespace shardgpt {
+
+StopRequests::StopRequests(const RunOptions& options, std::filesystem::path file, bool watches_file)
+    : options_(options), file_(std::move(file)), watches_file_(watches_file) {
+  std::error_code ignored;
+  if (watches_file_ && std::filesystem::exists(file_, ignored)) {
+    log_warning(file_.string() + " was there before the start: removed, it was meant for an earlier job");
+    remove_file();
+  }
+}
+
+bool StopRequests::any(double seconds_needed) {
+  const char* why = reason(seconds_needed);
+  if (why != nullptr && watches_file_ && !std::exchange(said_, true)) {
+    log_info(std::string("saving and stopping: ") + why);
+  }
+  return why != nullptr;
+}
+
+const char* StopRequests::reason(double seconds_needed) {
+  if (stop_signal_received()) {
+    return "a signal has come";
+  }
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
+  if (options_.max_seconds > 0 && elapsed + seconds_needed >= static_cast<double>(options_.max_seconds)) {
+    return "the time of --max-seconds is up, but for what saving takes";
+  }
+  return watches_file_ && file_exists() ? "the file 'stop' lies in the run folder" : nullptr;
+}
+
+bool StopRequests::file_exists() {
+  const Clock::time_point now = Clock::now();
+  if (!found_file_ && now >= next_look_) {
+    next_look_ = now + std::chrono::seconds(1);
+    std::error_code ignored;  // a file system that does not answer now is asked again
+    found_file_ = std::filesystem::exists(file_, ignored);
+  }
+  return found_file_;
+}
+
+void StopRequests::remove_file() const {
+  if (watches_file_) {
+    std::error_code code;
+    std::filesystem::remove(file_, code);
+    if (code) {
+      log_warning("cannot remove " + file_.string() + ": " + code.message());
+    }
+  }
+}
+
+}  // namespace shardgpt
