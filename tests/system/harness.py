@@ -45,6 +45,10 @@ def run(ranks, program, *arguments, env=None, timeout=120):
     return Result(process.returncode, output, time.monotonic() - start)
 
 
+def children_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def write_shard(path, tokens, magic=20240520, version=1, count=None):
     """A shard in llm.c's layout without a dataset.json."""
     header = array("i", [0] * 256)

@@ -5,16 +5,11 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
-from harness import REFERENCE, SystemTest, checkpoints, launch, main, training_rows, write_shard
+from harness import REFERENCE, SystemTest, checkpoints, children_of, launch, main, training_rows, write_shard
 
 TOKENS = json.loads((REFERENCE / "tiny-a" / "expected.json").read_text())["tokens"]
 MODEL = ["--layers", 2, "--heads", 4, "--embd", 64, "--vocab", 512, "--positions", 64]
-
-
-def children_of(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Stop(SystemTest):

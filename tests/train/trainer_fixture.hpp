@@ -22,12 +22,15 @@ using MakeOps = std::function<std::unique_ptr<Ops>(Device&, DType, const OpsLimi
 /// Puts something around the collectives of a trainer.
 using WrapCollectives = std::function<std::unique_ptr<Collectives>(std::unique_ptr<Collectives>)>;
 
+/// Whether a trainer has memory to stage its shards.
+enum class Staging { no, yes };
+
 /// A trainer of a reference case on all ranks of the session, its weights loaded.
 class CaseTrainer {
  public:
   CaseTrainer(const ReferenceCase& reference, const MakeOps& make_ops, DType dtype, std::int64_t micro_batch,
               std::shared_ptr<HostStreamHooks> hooks = nullptr, int unshard_slots = 2,
-              const WrapCollectives& wrap = nullptr)
+              const WrapCollectives& wrap = nullptr, Staging staging = Staging::no)
       : reference_(reference),
         world_(session().world()),
         table_(reference.config),
@@ -56,7 +59,8 @@ class CaseTrainer {
                                                         .adamw = {.beta1 = hyper["beta1"],
                                                                   .beta2 = hyper["beta2"],
                                                                   .eps = hyper["eps"],
-                                                                  .weight_decay = hyper["weight_decay"]}});
+                                                                  .weight_decay = hyper["weight_decay"]},
+                                                        .staging = staging == Staging::yes});
     load(reference.model);
   }
 
