@@ -72,11 +72,19 @@ def checkpoints(run_dir):
     return sorted((Path(run_dir) / "checkpoints").glob("step_*.h5"))
 
 
+def safetensors_header(data):
+    (header_bytes,) = struct.unpack("<Q", data[:8])
+    return header_bytes, json.loads(data[8:8 + header_bytes])
+
+
+def read_safetensors_metadata(path):
+    return safetensors_header(Path(path).read_bytes())[1]["__metadata__"]
+
+
 def read_safetensors(path):
     """Name -> list of numbers, for F32 and F64."""
     data = Path(path).read_bytes()
-    (header_bytes,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + header_bytes])
+    header_bytes, header = safetensors_header(data)
     tensors = {}
     for name, entry in header.items():
         if name != "__metadata__":

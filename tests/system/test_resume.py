@@ -2,7 +2,8 @@
 import json
 import random
 
-from harness import REFERENCE, SystemTest, checkpoints, main, read_metrics, training_rows, write_shard
+from harness import (REFERENCE, SystemTest, checkpoints, main, read_metrics, read_safetensors_metadata, training_rows,
+                     write_shard)
 
 TOKENS = json.loads((REFERENCE / "tiny-a" / "expected.json").read_text())["tokens"]
 
@@ -104,8 +105,47 @@ class Resume(SystemTest):
         write_shard(other, TOKENS[::-1])
         result = self.train(2, run_dir, "--data", other, code=2)
         self.assertIn("fingerprint", result.errors()[0])
-        self.train(2, run_dir, "--lr", 1e-3)  # this may change, and is said
-        self.assertIn("finished", (run_dir / "status").read_text())
+
+    def test_other_optimizer_is_said_aloud(self):
+        # Moments and Adam's step count go on under new rates: nothing jumps.
+        whole, run_dir = self.folder / "whole", self.folder / "run"
+        self.train(2, whole)
+        self.train(2, run_dir, "--max-steps-this-run", 10, code=75)
+        result = self.train(2, run_dir, "--beta2", 0.999, "--lr", 2e-3)
+        self.assertIn("changed since the checkpoint: --beta2 was 0.95, is 0.999", result.output)
+        self.assertIn("changed since the checkpoint: --lr was 0.003, is 0.002", result.output)
+        self.assertEqual(result.output.count("changed since"), 2)  # not what is of this start alone
+        wanted, found = training_rows(whole), training_rows(run_dir)
+        self.assertEqual([row["loss"] for row in found[:11]], [row["loss"] for row in wanted[:11]])
+        self.assertAlmostEqual(found[10]["lr"] / wanted[10]["lr"], 2 / 3, places=12)
+        self.assertNotEqual(found[11]["loss"], wanted[11]["loss"])
+        for row, want in zip(found[11:], wanted[11:]):
+            self.assertLess(abs(row["loss"] / want["loss"] - 1), 0.03, row)
+
+    def test_state_says_where_the_run_is_and_what_made_it(self):
+        run_dir = self.folder / "run"
+        self.train(3, run_dir, "--max-steps-this-run", 15, code=75)
+        out = self.folder / "merged.safetensors"
+        self.succeed(0, "shardgpt-convert", "merge", checkpoints(run_dir)[-1], "--output", out)
+        state = json.loads(read_safetensors_metadata(out)["shardgpt_state"])
+        self.assertEqual((state["step"], state["adam_step"], state["skipped"], state["skipped_in_a_row"]), (15, 15, 0, 0))
+        self.assertEqual(state["tokens"], 15 * 6 * 64)
+        # 15 steps of 6 samples, 80 windows an epoch
+        self.assertEqual(state["position"], {"sample": 90, "epoch": 1, "window": 10, "windows_per_epoch": 80})
+        self.assertEqual(state["data"] | {"fingerprint": 0},
+                         {"fingerprint": 0, "tokenizer_hash": "", "seq_len": 64, "global_batch": 6,
+                          "order": "shuffled", "seed": 1337})
+        self.assertEqual(state["schedule"], {"kind": "cosine", "lr": 3e-3, "min_lr": 0.0, "warmup_steps": 4,
+                                             "decay_steps": 0, "total_steps": 20})
+        self.assertEqual(state["options"]["precision"], "fp32")
+        made_by = state["provenance"]
+        self.assertEqual(made_by["ranks"], 3)
+        self.assertIn("--max-steps-this-run 15", made_by["command_line"])
+        for library in ("hdf5", "onednn"):
+            self.assertRegex(made_by[library], r"^\d+\.\d+\.\d+$")
+        self.assertTrue(made_by["mpi"] and made_by["version"].startswith("shardgpt "))
+        manifest = json.loads((run_dir / "run.json").read_text())
+        self.assertEqual({name: manifest[name] for name in made_by}, made_by)
 
     def test_fresh_start_in_a_used_folder_needs_a_word(self):
         run_dir = self.folder / "run"
