@@ -15,6 +15,12 @@
 
 namespace shardgpt {
 
+/// How a job competes for cores with the rest of the program.
+enum class JobPriority : std::uint8_t {
+  usual,
+  background  ///< behind compute: nice + 10
+};
+
 /// The one thread of a rank that calls HDF5, which is not thread-safe: all loading and saving of a training
 /// program goes through it. It has a communicator of its own, on which it sleeps while it waits for peers, so
 /// that it can work beside training where MPI allows several threads at once (MPI_THREAD_MULTIPLE). All ranks
@@ -32,7 +38,7 @@ class CheckpointWorker {
   ~CheckpointWorker();
 
   /// Hands over a job and returns. Throws std::logic_error while another is in hand.
-  void start(Job job);
+  void start(Job job, JobPriority priority = JobPriority::usual);
   /// Whether a job was started whose outcome finish has not taken yet.
   [[nodiscard]] bool in_hand() const { return in_hand_; }
   /// Whether the job in hand has ended.
@@ -78,6 +84,7 @@ class CheckpointWorker {
   std::condition_variable changed_;
   Stage stage_ = Stage::idle;
   Job job_;
+  JobPriority priority_ = JobPriority::usual;
   std::exception_ptr failure_;
   bool failed_alone_ = false;
   Clock::time_point progress_;

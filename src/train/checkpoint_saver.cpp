@@ -86,11 +86,13 @@ void CheckpointSaver::begin(std::int64_t step) {
 
 void CheckpointSaver::hand_over(const RunState& state) {
   in_flight_->handed_over = true;
-  worker_.start([this, json = state.to_json(), step = state.step](const MpiComm& comm) {
-    trainer_.staging().wait();
-    timing_.copy_seconds = trainer_.staging().copy_seconds();
-    write(comm, json, step, trainer_.staging().pieces());
-  });
+  worker_.start(
+      [this, json = state.to_json(), step = state.step](const MpiComm& comm) {
+        trainer_.staging().wait();
+        timing_.copy_seconds = trainer_.staging().copy_seconds();
+        write(comm, json, step, trainer_.staging().pieces());
+      },
+      JobPriority::background);
 }
 
 void CheckpointSaver::wait_for_save_in_flight() {

@@ -132,10 +132,12 @@ class Bench {
   /// Seconds of the steps from the border until the save is durable on all ranks.
   std::vector<double> beside() {
     trainer_.stage_shards();
-    worker_.start([&](const MpiComm& comm) {
-      trainer_.staging().wait();
-      save_checkpoint(comm, file(), table_, {}, unit_pieces(trainer_.staging().pieces()));
-    });
+    worker_.start(
+        [&](const MpiComm& comm) {
+          trainer_.staging().wait();
+          save_checkpoint(comm, file(), table_, {}, unit_pieces(trainer_.staging().pieces()));
+        },
+        JobPriority::background);
     std::vector<double> steps;
     do {
       steps.push_back(step());

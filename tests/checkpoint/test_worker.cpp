@@ -1,10 +1,12 @@
 // One thread for all jobs, errors of jobs on all ranks, and an end to every wait.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
 
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
 #include "checkpoint/checkpoint_worker.hpp"
 #include "checkpoint/run_folder.hpp"
@@ -55,6 +57,17 @@ BOOST_AUTO_TEST_CASE(a_save_goes_on_beside_the_caller) {
     load_checkpoint(comm, read_checkpoint_info(comm, file), table, shard.mutable_pieces());
   });
   REQUIRE_ON_ALL_RANKS(shard.has_expected());
+}
+
+BOOST_AUTO_TEST_CASE(a_job_in_the_background_stands_behind_compute) {
+  CheckpointWorker worker(world(), 60s);
+  const auto nice_of_thread = [] { return ::getpriority(PRIO_PROCESS, 0); };
+  const int usual = nice_of_thread();
+  int seen = 0;
+  worker.start([&](const MpiComm& /*comm*/) { seen = nice_of_thread(); }, JobPriority::background);
+  worker.finish();
+  BOOST_TEST(seen == std::min(19, usual + 10));
+  BOOST_TEST(nice_of_thread() == usual);  // the thread's alone
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_all_ranks_waits_to_be_taken_on_each) {

@@ -26,8 +26,8 @@ class DropWaits final : public HostStreamHooks {
     while (!open_.load(std::memory_order_acquire)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    // A copy that comes late is ordered behind the update that it races with, by the record it waits for: here
-    // the updates come late.
+    // A copy that comes late is ordered behind the update that it races with, by the record it waits for:
+    // here the updates come late.
     if (role == StreamRole::compute && name_ == "unit staged") {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
