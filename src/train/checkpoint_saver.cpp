@@ -75,6 +75,12 @@ bool CheckpointSaver::due(std::int64_t step) const {
 }
 
 void CheckpointSaver::begin(std::int64_t step) {
+  if (in_flight_ && !worker_.ended() && comm_.rank() == 0 && !std::exchange(said_waiting_, true)) {
+    log_warning(
+        fmt::format("the checkpoint of step {} is still being written when the next save is due: training "
+                    "waits for it (said once; save less often to avoid it)",
+                    in_flight_->step));
+  }
   wait_for_save_in_flight();
   trainer_.stage_shards();
   in_flight_ = InFlight{step, Clock::now()};
@@ -103,12 +109,6 @@ void CheckpointSaver::wait_for_save_in_flight() {
     throw std::logic_error("a save is in flight whose state was never completed");
   }
   const Clock::time_point begin = Clock::now();
-  if (!worker_.ended() && comm_.rank() == 0 && !std::exchange(said_waiting_, true)) {
-    log_warning(
-        fmt::format("the checkpoint of step {} is still being written when the next save is due: training "
-                    "waits for it (said once; save less often to avoid it)",
-                    in_flight_->step));
-  }
   finish_job();
   const double waited = seconds_between(begin, Clock::now());
   meter_.stood_still(waited);
