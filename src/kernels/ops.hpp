@@ -47,7 +47,7 @@ struct StepSums {
   double loss = 0;               ///< sum of -ln p(target) over targets
   double targets = 0;            ///< number of targets (exact up to 2^53)
   double grad_norm_squared = 0;  ///< of the undivided gradient, own shards only
-  StepSignals signals;
+  StepSignals signals = {};
 };
 inline constexpr std::size_t step_sums_count = sizeof(StepSums) / sizeof(double);
 
@@ -57,7 +57,7 @@ struct StepScalars {
   double targets = 0;     ///< over all ranks
   double grad_norm = 0;   ///< of the gradient after division by targets, before clipping
   double grad_scale = 0;  ///< what to multiply an undivided gradient with: clip coefficient / targets
-  StepSignals signals;
+  StepSignals signals = {};
   std::int64_t applied = 0;        ///< 1: weights are updated; 0: skipped, nothing changes
   std::int64_t adam_step = 0;      ///< t: updates applied so far, this one included
   std::int64_t skipped_total = 0;  ///< steps skipped so far
