@@ -21,11 +21,6 @@ constexpr long long shared_memory_per_rank = 32LL << 20;
 // Network cards register buffers by locking them; below this InfiniBand does not even start.
 constexpr long long least_locked_memory = 64LL << 20;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 std::vector<int> allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -62,6 +57,11 @@ bool alike(const RankPlace& a, const RankPlace& b) {
 using HostAndCores = std::pair<std::string, std::vector<int>>;
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
 
 RankPlace own_place(int threads) {
   RankPlace place;

@@ -1,6 +1,9 @@
 #include "train/stop_requests.hpp"
 
+#include <charconv>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +11,17 @@
 #include "train/stop_signal.hpp"
 
 namespace shardgpt {
+
+std::optional<std::int64_t> batch_job_end() {
+  const char* text = std::getenv("SLURM_JOB_END_TIME");
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  const std::string_view digits(text);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
+  return error == std::errc() && end == digits.end() && value > 0 ? std::optional(value) : std::nullopt;
+}
 
 StopRequests::StopRequests(const RunOptions& options, std::filesystem::path file, bool watches_file)
     : options_(options), file_(std::move(file)), watches_file_(watches_file) {
@@ -33,6 +47,14 @@ const char* StopRequests::reason(double seconds_needed) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
   if (options_.max_seconds > 0 && elapsed + seconds_needed >= static_cast<double>(options_.max_seconds)) {
     return "the time of --max-seconds is up, but for what saving takes";
+  }
+  if (job_end_ && options_.end_margin >= 0) {
+    const double now =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    if (now + 1.5 * seconds_needed + static_cast<double>(options_.end_margin) >=
+        static_cast<double>(*job_end_)) {
+      return "the job ends soon (SLURM_JOB_END_TIME)";
+    }
   }
   return watches_file_ && file_exists() ? "the file 'stop' lies in the run folder" : nullptr;
 }

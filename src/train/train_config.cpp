@@ -66,6 +66,7 @@ void TrainConfig::validate() const {
                              Range{"--val-windows", run.val_windows, 0, most_steps},
                              Range{"--log-every", run.log_every, 1, most_steps},
                              Range{"--max-seconds", run.max_seconds, 0, most_seconds},
+                             Range{"--end-margin", run.end_margin, -1, most_seconds},
                              Range{"--max-steps-this-run", run.max_steps_this_run, 0, most_steps},
                              Range{"--plan-ranks", run.plan_ranks, 0, 1'000'000},
                              Range{"--threads", device.threads, 0, 4096},

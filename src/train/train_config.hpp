@@ -73,6 +73,7 @@ struct RunOptions {
   std::int64_t val_windows = 0;      ///< windows of the validation set that are read; 0: all
   std::int64_t log_every = 10;
   std::int64_t max_seconds = 0;
+  std::int64_t end_margin = 60;  ///< seconds before the end of the batch job; -1: it is not looked at
   std::int64_t max_steps_this_run = 0;
   double peak_tflops = 0;       ///< per rank, for MFU; 0: unknown
   bool allow_one_rank = false;  ///< run alone where a launcher started several processes

@@ -44,6 +44,10 @@ void for_each_option(Config& config, Visitor&& visit) {
   visit(group, "--log-every", run.log_every, "steps between lines of progress");
   visit(group, "--max-seconds", run.max_seconds,
         "save and stop with exit code 75 so that all is done within this time; 0: no limit");
+  visit(group, "--end-margin", run.end_margin,
+        "save and stop so many seconds, and what saving takes, before the batch job ends as "
+        "SLURM_JOB_END_TIME says; "
+        "-1: do not look");
   visit(group, "--max-steps-this-run", run.max_steps_this_run,
         "save and stop with exit code 75 after this many steps; 0: no limit");
   visit(group, "--peak-tflops", run.peak_tflops, "peak of one rank's device, for MFU; 0: unknown");

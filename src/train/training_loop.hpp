@@ -46,6 +46,8 @@ class TrainingLoop {
   /// Trains to the last step or to a stop; saves at the end of either. exit_done, or exit_run_again after a
   /// stop. Throws AgreedError on all ranks, anything else perhaps on this one alone.
   [[nodiscard]] ExitCode run();
+  /// Steps whose reports were read.
+  [[nodiscard]] std::int64_t steps_done() const { return state_.step; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -177,8 +177,10 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     } catch (const std::exception& error) {
       // Perhaps this rank alone has failed, while its streams and its peers wait for one another: unwinding
       // would join threads that never end, so the job ends here.
-      log_error(error.what());
-      note_failure(error);
+      const Error located(fmt::format("rank {} on {} behind step {}: {}", comm.rank(), host_name(),
+                                      loop.steps_done(), error.what()));
+      log_error(located.what());
+      note_failure(located);
       MpiSession::abort(exit_error);
     }
   } catch (const std::exception& error) {

@@ -1,5 +1,7 @@
 // What a save costs, the interval that follows, and the time that is left for saving.
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -73,6 +75,26 @@ BOOST_AUTO_TEST_CASE(the_time_limit_leaves_room_for_the_save) {
   BOOST_TEST(requests.any(1000));
   options.max_seconds = 0;
   BOOST_TEST(!requests.any(1e9));
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_the_batch_job_leaves_room_too) {
+  ::setenv("SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + 1000).c_str(), 1);
+  RunOptions options;
+  options.end_margin = 60;
+  StopRequests requests(options, "no-such-folder/stop", /*watches_file=*/true);
+  BOOST_TEST(!requests.any(0));
+  BOOST_TEST(!requests.any(600));
+  BOOST_TEST(requests.any(640));  // half as much again, and the margin
+  options.end_margin = 1010;
+  BOOST_TEST(requests.any(0));
+  options.end_margin = -1;
+  BOOST_TEST(!requests.any(1e9));
+  for (const char* none : {"", "NONE", "0", "12h"}) {
+    ::setenv("SLURM_JOB_END_TIME", none, 1);
+    BOOST_TEST(!batch_job_end().has_value());
+  }
+  ::unsetenv("SLURM_JOB_END_TIME");
+  BOOST_TEST(!batch_job_end().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_file_of_before_the_start_is_removed) {
