@@ -17,7 +17,7 @@ enum class LoadContent { everything, parameters };
 struct LoadOptions {
   LoadContent content = LoadContent::everything;
   std::int64_t max_piece_bytes = std::int64_t{1} << 30;  ///< most bytes a rank moves in one HDF5 call
-  std::function<void()> on_progress;                     ///< called by this rank after each dataset
+  std::function<void()> on_progress = {};                ///< called by this rank after each dataset
 };
 
 /// Fills the pieces of all ranks, which together must cover every unit, from a checkpoint written by any

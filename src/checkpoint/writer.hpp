@@ -18,10 +18,10 @@ struct SaveOptions {
   bool verify_after_write = true;  ///< read everything back and compare it before the file gets its name
   std::int64_t max_piece_bytes = std::int64_t{1} << 30;  ///< most bytes a rank moves in one HDF5 call
   /// Called by this rank after each dataset that was written or read back, and after each stage.
-  std::function<void()> on_progress;
+  std::function<void()> on_progress = {};
   /// Called on every rank after each stage: "planned", "created", "written", "verified", "synced". What it
   /// throws ends the save on all ranks. For tests.
-  std::function<void(std::string_view stage)> on_stage;
+  std::function<void(std::string_view stage)> on_stage = {};
 };
 
 /// Writes a checkpoint to `final_path` from the pieces of all ranks, which together must cover every unit

@@ -135,8 +135,9 @@ class MpiTransport {
 
   void wait(std::span<MPI_Request> requests, const char* what) {
     if (!wait_sleeping(requests, time_out_)) {
-      throw Error("peers have not completed " + what + " (operation " + std::to_string(operation_) +
-                  " of this run) for " + std::to_string(time_out_.count()) + " s: a rank is lost or stuck");
+      throw Error(std::string("peers have not completed ") + what + " (operation " +
+                  std::to_string(operation_) + " of this run) for " + std::to_string(time_out_.count()) +
+                  " s: a rank is lost or stuck");
     }
   }
 
