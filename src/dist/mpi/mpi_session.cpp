@@ -55,6 +55,12 @@ MpiComm MpiComm::split_by_node() const {
   return MpiComm(raw);
 }
 
+MpiComm MpiComm::split(int colour) const {
+  MPI_Comm raw = MPI_COMM_NULL;
+  SHARDGPT_MPI(MPI_Comm_split(raw_, colour, rank_, &raw));
+  return MpiComm(raw);
+}
+
 void MpiComm::barrier() const {
   SHARDGPT_MPI(MPI_Barrier(raw_));
 }
