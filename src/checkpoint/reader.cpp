@@ -5,6 +5,7 @@
 #include "checkpoint/checkpoint_error.hpp"
 #include "checkpoint/config_json.hpp"
 #include "checkpoint/fragment_exchange.hpp"
+#include "checkpoint/value_reader.hpp"
 #include "h5/h5_parallel.hpp"
 
 namespace shardgpt {
@@ -25,6 +26,29 @@ void check_request(const CheckpointInfo& info, const TensorTable& table, std::sp
                    "checkpoint " + info.path.string() + " is of another model: " + difference);
   for (const UnitPiece& piece : pieces) {
     check_piece(table, piece, kinds);
+  }
+}
+
+void read_shared(const MpiComm& comm, const CheckpointInfo& info, const TensorTable& table,
+                 std::span<const MutableUnitPiece> pieces, std::size_t kinds, const LoadOptions& options) {
+  ParallelFile file(comm, info.path, H5File::Access::read, options.io);
+  for (std::size_t unit = 0; unit < table.units().size(); ++unit) {
+    for (const StateKind kind : first_kinds(kinds)) {
+      file.read(layout::unit_dataset(table.units()[unit].name, kind),
+                chunks_of(pieces, static_cast<std::int64_t>(unit), kind, options.max_piece_bytes));
+    }
+  }
+  file.close();
+}
+
+/// Local.
+void read_parts(const CheckpointInfo& info, const TensorTable& table,
+                std::span<const MutableUnitPiece> pieces, std::size_t kinds) {
+  ValueReader values(info, table);
+  for (const MutableUnitPiece& piece : pieces) {
+    for (const StateKind kind : first_kinds(kinds)) {
+      values.read(piece.unit, kind, piece.begin, piece.values(kind));
+    }
   }
 }
 
@@ -55,14 +79,12 @@ void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const Tens
     views = const_pieces(pieces);
     check_request(info, table, views, kinds);
   });
-  H5File file = open_parallel(comm, info.path, H5File::Access::read);
-  for (std::size_t unit = 0; unit < table.units().size(); ++unit) {
-    for (const StateKind kind : first_kinds(kinds)) {
-      read_collective(comm, file, layout::unit_dataset(table.units()[unit].name, kind),
-                      chunks_of(pieces, static_cast<std::int64_t>(unit), kind, options.max_piece_bytes));
-    }
+  if (info.parts.in_one_file()) {
+    read_shared(comm, info, table, pieces, kinds, options);
+  } else {
+    // On its own each rank opens only the parts it needs, and HDF5 cannot read an index through MPI-IO.
+    run_phase(comm, [&] { read_parts(info, table, pieces, kinds); });
   }
-  close_parallel(comm, file);
   std::vector<TensorFragment> own;
   run_phase(comm, [&] { own = piece_fragments(table, views, kinds); });
   const std::vector<TensorFragment> all = exchange_fragments(comm, own);

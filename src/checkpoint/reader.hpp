@@ -7,6 +7,7 @@
 #include "checkpoint/info_exchange.hpp"
 #include "checkpoint/unit_pieces.hpp"
 #include "dist/mpi/mpi_session.hpp"
+#include "h5/h5_parallel.hpp"
 
 namespace shardgpt {
 
@@ -16,6 +17,7 @@ enum class LoadContent { everything, parameters };
 struct LoadOptions {
   LoadContent content = LoadContent::everything;
   std::int64_t max_piece_bytes = std::int64_t{1} << 30;  ///< most bytes a rank moves in one HDF5 call
+  ParallelIo io = {};  ///< for checkpoints in one file; parts are read by each rank on its own
 };
 
 /// Fills the pieces of all ranks, which together must cover every unit, from a checkpoint written by any

@@ -14,6 +14,7 @@
 #include "dist/mpi/mpi_collectives.hpp"
 #include "hf/hf_model.hpp"
 #include "tokens/window_batches.hpp"
+#include "train/checkpoint_options.hpp"
 #include "train/plan.hpp"
 #include "train/stop_signal.hpp"
 #include "train/train_options.hpp"
@@ -57,7 +58,8 @@ TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session,
 void TrainingLoop::start_fresh(const ModelOrigin& origin) {
   if (origin.init) {
     const auto pieces = mutable_pieces(/*parameters_only=*/true);
-    load_checkpoint(comm_, *origin.init, table_, pieces, {.content = LoadContent::parameters});
+    load_checkpoint(comm_, *origin.init, table_, pieces,
+                    load_options(config_.checkpoint, LoadContent::parameters));
     say("weights from " + origin.init->path.string());
   } else if (!origin.hf_folder.empty()) {
     const std::vector<ShardPiece> shards = trainer_.shards();
@@ -78,9 +80,9 @@ bool TrainingLoop::resume(const std::optional<std::filesystem::path>& chosen) {
   std::optional<CheckpointInfo> info;
   if (chosen) {
     info = read_checkpoint_info(comm_, *chosen);
-    load_checkpoint(comm_, *info, table_, pieces);
+    load_checkpoint(comm_, *info, table_, pieces, load_options(config_.checkpoint));
   } else {
-    info = load_newest(comm_, directory_.path(), table_, pieces);
+    info = load_newest(comm_, directory_.path(), table_, pieces, load_options(config_.checkpoint));
   }
   if (!info) {
     return false;
@@ -283,7 +285,7 @@ void TrainingLoop::save() {
     pieces.push_back({shard.unit, shard.begin, shard.param, shard.adam_m, shard.adam_v});
   }
   const std::filesystem::path path = checkpoint_path(directory_.path(), state_.step);
-  save_checkpoint(comm_, path, table_, state_.to_json(), pieces);
+  save_checkpoint(comm_, path, table_, state_.to_json(), pieces, save_options(config_.checkpoint));
   saved_step_ = state_.step;
   run_phase(comm_, [&] {
     if (comm_.rank() == 0) {
