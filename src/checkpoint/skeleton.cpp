@@ -82,13 +82,9 @@ std::vector<H5VirtualRun> virtual_runs(const TensorTable& table, const PartLayou
                                        StateKind kind) {
   const std::string dataset = layout::unit_dataset(table.units()[static_cast<std::size_t>(unit)].name, kind);
   std::vector<H5VirtualRun> runs;
-  std::vector<std::int64_t> elements(parts.files.size());  // of the unit, in each part
   for (const PartRun& run : runs_of_unit(parts, unit)) {
-    elements[static_cast<std::size_t>(run.part)] += run.count;
-  }
-  for (const PartRun& run : runs_of_unit(parts, unit)) {
-    const auto part = static_cast<std::size_t>(run.part);
-    runs.push_back({run.begin, run.count, parts.files[part].name, dataset, run.offset, elements[part]});
+    runs.push_back(
+        {run.begin, run.count, parts.files[static_cast<std::size_t>(run.part)].name, dataset, run.offset});
   }
   return runs;
 }

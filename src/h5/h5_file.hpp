@@ -26,8 +26,7 @@ struct H5VirtualRun {
   std::int64_t count = 0;
   std::string file;  ///< its name, relative to the folder of the file with the virtual dataset
   std::string dataset;
-  std::int64_t offset = 0;            ///< first element of the run within `dataset`
-  std::int64_t dataset_elements = 0;  ///< all elements of `dataset`
+  std::int64_t offset = 0;  ///< first element of the run within `dataset`
 
   friend bool operator==(const H5VirtualRun&, const H5VirtualRun&) = default;
 };

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "h5/h5_file.hpp"
 #include "h5/h5_transfer.hpp"
 
@@ -17,18 +15,15 @@ H5Space selected_space(std::int64_t elements, std::int64_t begin, std::int64_t c
 }
 
 struct SelectedRun {
-  std::int64_t elements = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// What selected_space was given.
+/// The run that selected_space was given.
 SelectedRun selection_of(const H5Space& space, const std::string& action) {
   if (SHARDGPT_H5(action, H5Sget_simple_extent_ndims(space.get())) != 1) {
     throw_content(action, "it is not of one dimension");
   }
-  hsize_t elements = 0;
-  SHARDGPT_H5(action, H5Sget_simple_extent_dims(space.get(), &elements, nullptr));
   hsize_t first = 0;
   hsize_t last = 0;
   SHARDGPT_H5(action, H5Sget_select_bounds(space.get(), &first, &last));
@@ -36,7 +31,7 @@ SelectedRun selection_of(const H5Space& space, const std::string& action) {
   if (narrow<hssize_t>(last - first + 1) != count) {
     throw_content(action, "a part of it is not one run of elements");
   }
-  return {narrow<std::int64_t>(elements), narrow<std::int64_t>(first), count};
+  return {narrow<std::int64_t>(first), count};
 }
 
 /// The text that get(buffer, size) writes; HDF5 returns the length where the buffer is null.
@@ -58,7 +53,8 @@ void H5File::create_virtual_floats(const std::string& name, std::int64_t element
   SHARDGPT_H5(action, H5Pset_obj_track_times(properties.get(), false));
   for (const H5VirtualRun& run : runs) {
     const H5Space here = selected_space(elements, run.begin, run.count, action);
-    const H5Space there = selected_space(run.dataset_elements, run.offset, run.count, action);
+    // The size of the other dataset is not stored: HDF5 looks it up when it reads.
+    const H5Space there = selected_space(run.offset + run.count, run.offset, run.count, action);
     SHARDGPT_H5(action, H5Pset_virtual(properties.get(), here.get(), run.file.c_str(), run.dataset.c_str(),
                                        there.get()));
   }
@@ -94,7 +90,7 @@ std::vector<H5VirtualRun> H5File::virtual_runs_of(const std::string& name) const
                               [&](char* text, std::size_t size) {
                                 return H5Pget_virtual_dsetname(properties.get(), i, text, size);
                               }),
-                    there.begin, there.elements});
+                    there.begin});
   }
   return runs;
 }
