@@ -7,7 +7,6 @@
 #include "checkpoint/info_exchange.hpp"
 #include "checkpoint/unit_pieces.hpp"
 #include "dist/mpi/mpi_session.hpp"
-#include "h5/h5_parallel.hpp"
 
 namespace shardgpt {
 
@@ -17,13 +16,13 @@ enum class LoadContent { everything, parameters };
 struct LoadOptions {
   LoadContent content = LoadContent::everything;
   std::int64_t max_piece_bytes = std::int64_t{1} << 30;  ///< most bytes a rank moves in one HDF5 call
-  ParallelIo io = {};  ///< for checkpoints in one file; parts are read by each rank on its own
 };
 
 /// Fills the pieces of all ranks, which together must cover every unit, from a checkpoint written by any
 /// number of ranks, and checks the checksum of every tensor over what was read. Several ranks may ask for the
-/// same piece. Collective over `comm`. Throws, the same on all ranks: InputError where the checkpoint is of
-/// another model than `table`, DamagedCheckpoint where a checksum is wrong, Error.
+/// same piece. Each rank reads on its own, past MPI-IO, and only what it needs. Collective over `comm`.
+/// Throws, the same on all ranks: InputError where the checkpoint is of another model than `table`,
+/// DamagedCheckpoint where a checksum is wrong, Error.
 void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const TensorTable& table,
                      std::span<const MutableUnitPiece> pieces, const LoadOptions& options = {});
 

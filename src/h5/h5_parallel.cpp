@@ -1,5 +1,6 @@
 #include "h5/h5_parallel.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/log.hpp"
@@ -49,7 +50,7 @@ H5Properties make_transfer(MpiIoMode mode, const std::string& action) {
 }
 
 /// HDF5 may silently fall back to independent transfers; that is an error here.
-void require_collective(const H5Properties& transfer, const std::string& action) {
+void require_collective_transfer(const H5Properties& transfer, const std::string& action) {
   std::uint32_t local_cause = 0;
   std::uint32_t global_cause = 0;
   H5D_mpio_actual_io_mode_t actual = H5D_MPIO_NO_COLLECTIVE;
@@ -63,63 +64,60 @@ void require_collective(const H5Properties& transfer, const std::string& action)
   }
 }
 
-/// Moves the chunks of one dataset: `move(dataset, selection, transfer, pointer)` reads or writes.
-template <class T, class Move>
-class Transfer {
+/// The writes of one rank to one dataset.
+class DatasetWrite {
  public:
-  Transfer(const MpiComm& comm, MpiIoMode mode, std::string action, Move move)
-      : comm_(comm), mode_(mode), action_(std::move(action)), move_(std::move(move)) {}
+  using Chunks = std::span<const FloatChunk<const float>>;
 
-  void run(const H5File& file, const std::string& name, const char* verb,
-           std::span<const FloatChunk<T>> chunks) {
-    run_phase(comm_, [&] {
-      dataset_ = open_floats(file, name, verb);
-      transfer_ = make_transfer(mode_, action_);
-    });
-    if (mode_ == MpiIoMode::collective) {
-      run_rounds(chunks);
-    } else {
-      run_phase(comm_, [&] {
-        for (const FloatChunk<T>& chunk : chunks) {
-          move_(dataset_, select(chunk), transfer_, chunk.values.data());
-        }
-      });
+  /// Prepares everything that can fail on one rank alone.
+  DatasetWrite(const H5File& file, const std::string& name, MpiIoMode mode, Chunks chunks)
+      : action_(h5_action("write", name, file)),
+        dataset_(open_floats(file, name, "write")),
+        file_offset_(file.shape_of(name).file_offset),
+        transfer_(make_transfer(mode, action_)),
+        chunks_(chunks) {
+    for (const FloatChunk<const float>& chunk : chunks) {
+      selections_.push_back(select(chunk));
+    }
+    selections_.push_back(select({}));
+  }
+
+  /// The chunk number `round`; nothing where there are fewer.
+  void write(std::size_t round) const {
+    static constexpr float nothing = 0;  // an empty rank still hands over a valid address
+    const std::size_t index = std::min(round, chunks_.size());
+    const bool empty = index == chunks_.size() || chunks_[index].values.empty();
+    SHARDGPT_H5(action_, H5Dwrite(dataset_.get(), H5T_NATIVE_FLOAT, selections_[index].memory.get(),
+                                  selections_[index].file.get(), transfer_.get(),
+                                  empty ? &nothing : chunks_[index].values.data()));
+  }
+
+  void require_collective() const { require_collective_transfer(transfer_, action_); }
+
+  void start_writeback(const PageCacheAdvice& advice) const noexcept {
+    constexpr std::int64_t element_bytes = sizeof(float);
+    for (const FloatChunk<const float>& chunk : chunks_) {
+      advice.write_soon(file_offset_ + chunk.begin * element_bytes,
+                        static_cast<std::int64_t>(chunk.values.size_bytes()));
     }
   }
 
  private:
-  H5Selection select(const FloatChunk<T>& chunk) const {
+  [[nodiscard]] H5Selection select(const FloatChunk<const float>& chunk) const {
     return select_floats(dataset_, chunk.begin, static_cast<std::int64_t>(chunk.values.size()), action_);
   }
 
-  void run_rounds(std::span<const FloatChunk<T>> chunks) {
-    const std::int64_t rounds = comm_.maximum(static_cast<std::int64_t>(chunks.size()));
-    T nothing{};  // an empty rank still hands over a valid address
-    for (std::int64_t round = 0; round < rounds; ++round) {
-      const auto index = static_cast<std::size_t>(round);
-      const FloatChunk<T> chunk = index < chunks.size() ? chunks[index] : FloatChunk<T>{};
-      H5Selection selection;
-      run_phase(comm_, [&] { selection = select(chunk); });
-      run_phase(comm_, [&] {
-        move_(dataset_, selection, transfer_, chunk.values.empty() ? &nothing : chunk.values.data());
-        require_collective(transfer_, action_);
-      });
-    }
-  }
-
-  const MpiComm& comm_;
-  MpiIoMode mode_;
   std::string action_;
-  Move move_;
   H5Dataset dataset_;
+  std::int64_t file_offset_;
   H5Properties transfer_;
+  Chunks chunks_;
+  std::vector<H5Selection> selections_;  // one for each chunk, and one of nothing
 };
 
-H5File open_file(const MpiComm& comm, const std::filesystem::path& path, H5File::Access access,
-                 const MpiIoHints& hints) {
+H5File open_file(const MpiComm& comm, const std::filesystem::path& path, const MpiIoHints& hints) {
   silence_h5_errors();
   const std::string action = "open " + path.string();
-  const unsigned flags = access == H5File::Access::read ? H5F_ACC_RDONLY : H5F_ACC_RDWR;
   MpiInfo info;
   // Before the file is opened together: a hint that MPI refuses on one rank must not leave the others
   // waiting.
@@ -128,7 +126,7 @@ H5File open_file(const MpiComm& comm, const std::filesystem::path& path, H5File:
   run_phase(comm, [&] {
     const H5Properties properties(SHARDGPT_H5(action, H5Pcreate(H5P_FILE_ACCESS)));
     SHARDGPT_H5(action, H5Pset_fapl_mpio(properties.get(), comm.raw(), info.get()));  // HDF5 keeps a copy
-    file.emplace(SHARDGPT_H5(action, H5Fopen(path.c_str(), flags, properties.get())), path);
+    file.emplace(SHARDGPT_H5(action, H5Fopen(path.c_str(), H5F_ACC_RDWR, properties.get())), path);
   });
   return std::move(*file);
 }
@@ -138,33 +136,31 @@ H5File open_file(const MpiComm& comm, const std::filesystem::path& path, H5File:
 MpiIoHints direct_io_hints() {
   return {{"collective_buffering", "false"},  // OMPIO
           {"romio_cb_write", "disable"},
-          {"romio_cb_read", "disable"},
-          {"romio_ds_write", "disable"},  // no read-modify-write: a neighbour writes the bytes between
-          {"romio_ds_read", "disable"}};
+          {"romio_ds_write", "disable"}};  // no read-modify-write: a neighbour writes the bytes between
 }
 
-ParallelFile::ParallelFile(const MpiComm& comm, const std::filesystem::path& path, H5File::Access access,
-                           const ParallelIo& io)
-    : comm_(comm), mode_(io.mode), file_(open_file(comm, path, access, io.hints)) {}
+ParallelFile::ParallelFile(const MpiComm& comm, const std::filesystem::path& path, const ParallelIo& io)
+    : comm_(comm), mode_(io.mode), file_(open_file(comm, path, io.hints)), advice_(path) {}
 
 void ParallelFile::write(const std::string& name, std::span<const FloatChunk<const float>> chunks) {
-  const std::string action = h5_action("write", name, file_);
-  const auto move = [&](const H5Dataset& dataset, const H5Selection& selection, const H5Properties& transfer,
-                        const float* values) {
-    SHARDGPT_H5(action, H5Dwrite(dataset.get(), H5T_NATIVE_FLOAT, selection.memory.get(),
-                                 selection.file.get(), transfer.get(), values));
-  };
-  Transfer<const float, decltype(move)>(comm_, mode_, action, move).run(file_, name, "write", chunks);
-}
-
-void ParallelFile::read(const std::string& name, std::span<const FloatChunk<float>> chunks) const {
-  const std::string action = h5_action("read", name, file_);
-  const auto move = [&](const H5Dataset& dataset, const H5Selection& selection, const H5Properties& transfer,
-                        float* values) {
-    SHARDGPT_H5(action, H5Dread(dataset.get(), H5T_NATIVE_FLOAT, selection.memory.get(), selection.file.get(),
-                                transfer.get(), values));
-  };
-  Transfer<float, decltype(move)>(comm_, mode_, action, move).run(file_, name, "read", chunks);
+  std::optional<DatasetWrite> own;
+  run_phase(comm_, [&] { own.emplace(file_, name, mode_, chunks); });
+  if (mode_ == MpiIoMode::collective) {
+    const std::int64_t rounds = comm_.maximum(static_cast<std::int64_t>(chunks.size()));
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      run_phase(comm_, [&] {
+        own->write(static_cast<std::size_t>(round));
+        own->require_collective();
+      });
+    }
+  } else {
+    run_phase(comm_, [&] {
+      for (std::size_t round = 0; round < chunks.size(); ++round) {
+        own->write(round);
+      }
+    });
+  }
+  own->start_writeback(advice_);
 }
 
 void ParallelFile::flush() {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/page_cache.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "h5/h5_file.hpp"
 
@@ -47,23 +48,20 @@ struct ParallelIo {
   MpiIoHints hints = {};  ///< go before direct_io_hints(), and win where both name a key
 };
 
-/// An existing HDF5 file opened on all ranks of a communicator through MPI-IO. All methods but file() are
-/// collective, in either mode; errors are agreed on, and every rank throws the same.
+/// An existing HDF5 file opened for writing on all ranks of a communicator through MPI-IO. All methods are
+/// collective, in either mode; errors are agreed on, and every rank throws the same. Reading needs no MPI-IO:
+/// see H5File.
 class ParallelFile {
  public:
   /// `comm` must outlive the file. Throws InputError where MPI cannot take a hint, AgreedError with
   /// H5Error's text otherwise.
-  ParallelFile(const MpiComm& comm, const std::filesystem::path& path, H5File::Access access,
-               const ParallelIo& io = {});
+  ParallelFile(const MpiComm& comm, const std::filesystem::path& path, const ParallelIo& io = {});
 
-  [[nodiscard]] const H5File& file() const { return file_; }
-
-  /// Writes this rank's chunks of dataset `name`. Ranks may bring unlike numbers of chunks, also none. In
-  /// collective mode there is one collective call a round and all take part in as many rounds as the longest
-  /// list has; where HDF5 did not write collectively after all, that is an error.
+  /// Writes this rank's chunks of dataset `name` and starts their way to the disk. Ranks may bring unlike
+  /// numbers of chunks, also none. In collective mode there is one collective call a round and all take part
+  /// in as many rounds as the longest list has; where HDF5 did not write collectively after all, that is an
+  /// error.
   void write(const std::string& name, std::span<const FloatChunk<const float>> chunks);
-  /// The same for reading.
-  void read(const std::string& name, std::span<const FloatChunk<float>> chunks) const;
 
   void flush();
   /// Closes now, so that a late error is seen.
@@ -73,6 +71,7 @@ class ParallelFile {
   const MpiComm& comm_;
   MpiIoMode mode_;
   H5File file_;
+  PageCacheAdvice advice_;
 };
 
 }  // namespace shardgpt

@@ -25,11 +25,4 @@ SaveOptions save_options(const CheckpointOptions& options) {
   return save;
 }
 
-LoadOptions load_options(const CheckpointOptions& options, LoadContent content) {
-  LoadOptions load;
-  load.content = content;
-  load.io = parallel_io(options);
-  return load;
-}
-
 }  // namespace shardgpt

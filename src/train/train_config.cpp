@@ -85,6 +85,10 @@ void TrainConfig::validate() const {
     SHARDGPT_REQUIRE(
         equals != std::string::npos && equals > 0 && equals + 1 < hint.size(),
         "--checkpoint-hint is '" + hint + "', wanted KEY=VALUE, such as cb_buffer_size=16777216");
+    // Less than the limits of Open MPI and MPICH.
+    SHARDGPT_REQUIRE(
+        equals <= 32 && hint.size() - equals - 1 <= 255,
+        "--checkpoint-hint is '" + hint + "', wanted a key of at most 32 bytes and a value of at most 255");
   }
   SHARDGPT_REQUIRE(checkpoint.ranks_per_file == 0 || checkpoint.files == "node",
                    "--checkpoint-ranks-per-file has a meaning with --checkpoint-files node only");

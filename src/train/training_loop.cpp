@@ -58,8 +58,7 @@ TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session,
 void TrainingLoop::start_fresh(const ModelOrigin& origin) {
   if (origin.init) {
     const auto pieces = mutable_pieces(/*parameters_only=*/true);
-    load_checkpoint(comm_, *origin.init, table_, pieces,
-                    load_options(config_.checkpoint, LoadContent::parameters));
+    load_checkpoint(comm_, *origin.init, table_, pieces, {.content = LoadContent::parameters});
     say("weights from " + origin.init->path.string());
   } else if (!origin.hf_folder.empty()) {
     const std::vector<ShardPiece> shards = trainer_.shards();
@@ -80,9 +79,9 @@ bool TrainingLoop::resume(const std::optional<std::filesystem::path>& chosen) {
   std::optional<CheckpointInfo> info;
   if (chosen) {
     info = read_checkpoint_info(comm_, *chosen);
-    load_checkpoint(comm_, *info, table_, pieces, load_options(config_.checkpoint));
+    load_checkpoint(comm_, *info, table_, pieces);
   } else {
-    info = load_newest(comm_, directory_.path(), table_, pieces, load_options(config_.checkpoint));
+    info = load_newest(comm_, directory_.path(), table_, pieces);
   }
   if (!info) {
     return false;
