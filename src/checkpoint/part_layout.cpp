@@ -79,8 +79,8 @@ std::string layout_problem(const TensorTable& table, const PartLayout& layout) {
 }
 
 std::span<const PartRun> runs_of_unit(const PartLayout& layout, std::int64_t unit) {
-  const auto found = std::ranges::equal_range(layout.runs, unit, {}, &PartRun::unit);
-  return {found.begin(), found.end()};
+  return {std::ranges::lower_bound(layout.runs, unit, {}, &PartRun::unit),
+          std::ranges::upper_bound(layout.runs, unit, {}, &PartRun::unit)};
 }
 
 std::vector<PartRun> runs_of_part(const PartLayout& layout, std::int64_t part) {

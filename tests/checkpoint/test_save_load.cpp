@@ -93,11 +93,13 @@ BOOST_AUTO_TEST_CASE(any_piece_limit) {
   const TensorTable table(small_config());
   const std::int64_t largest = table.units()[1].elements * 4;
   // Many ranks on few cores take long for each; there one divisor has to do.
+  const auto differences =
+      world().size() > 8 ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{-4, 0, 4};
   const auto divisors =
       world().size() > 4 ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{1, 2, 3};
   for (const CheckpointFiles files : both_file_modes) {
     for (const std::int64_t divisor : divisors) {
-      for (const std::int64_t difference : {-4, 0, 4}) {
+      for (const std::int64_t difference : differences) {
         SaveOptions options = save_as(files, 2);
         options.max_piece_bytes = largest / divisor + difference;
         save_expected(world(), path / "a.h5", table, options);
@@ -127,6 +129,9 @@ BOOST_AUTO_TEST_CASE(a_piece_limit_of_1_mib_gives_the_same_bytes) {
 }
 
 BOOST_AUTO_TEST_CASE(large_datasets_start_at_multiples_of_the_alignment) {
+  if (world().size() > 8) {
+    return;  // nothing that many ranks could change
+  }
   const TensorTable table(small_config(32));
   for (const CheckpointFiles files : both_file_modes) {
     SaveOptions options = save_as(files, 2);
@@ -143,6 +148,9 @@ BOOST_AUTO_TEST_CASE(large_datasets_start_at_multiples_of_the_alignment) {
 }
 
 BOOST_AUTO_TEST_CASE(independent_transfers_and_hints_write_the_same_bytes) {
+  if (world().size() > 8) {
+    return;  // slow with aggregators on few cores
+  }
   const TensorTable table(small_config());
   save_expected(world(), path / "collective.h5", table);
   SaveOptions options;
