@@ -61,7 +61,7 @@ check-long: ## the tests that take more than minutes
 	ctest --preset $(PRESET) --parallel $(JOBS) -L long
 
 bench: build ## speed of this machine: kernels, a training step, the tokenizer; into build/PRESET/bench
-	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_tokenizer
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_tokenizer bench_checkpoint
 	bash tests/bench/run.sh $(BUILD)
 
 lint: ## clang-format, clang-tidy, shellcheck

@@ -39,10 +39,11 @@ void print_table(const TensorTable& table, std::ostream& out) {
 void inspect_checkpoint(const CheckOptions& options, std::ostream& out) {
   const CheckpointInfo info = read_checkpoint_info(resolve_checkpoint(options.checkpoint));
   const TensorTable table(info.config);
-  out << "checkpoint  " << info.path.string() << "\nlayout      version " << layout::version
-      << "\nbytes       " << std::filesystem::file_size(info.path) << "\nparameters  " << table.parameters()
-      << "\nconfig      " << config_to_json(info.config).dump() << "\nstate       " << info.state.dump(2)
-      << "\n\n";
+  const std::size_t parts = info.parts.in_one_file() ? 0 : info.parts.files.size();
+  out << "checkpoint  " << info.path.string() << "\nlayout      "
+      << (parts == 0 ? "one file" : "index and " + std::to_string(parts) + " part(s)") << "\nbytes       "
+      << stored_bytes(info) << "\nparameters  " << table.parameters() << "\nconfig      "
+      << config_to_json(info.config).dump() << "\nstate       " << info.state.dump(2) << "\n\n";
   print_table(table, out);
 }
 

@@ -34,20 +34,18 @@ std::filesystem::path resolve_checkpoint(const std::filesystem::path& path) {
 SourceCheckpoint::SourceCheckpoint(const std::filesystem::path& path)
     : info_(read_checkpoint_info(resolve_checkpoint(path))),
       table_(info_.config),
-      file_(H5File::open(info_.path, H5File::Access::read)),
-      checksums_(read_tensor_checksums(file_, table_)) {}
+      checksums_(read_tensor_checksums(H5File::open(info_.path, H5File::Access::read), table_)),
+      values_(info_, table_) {}
 
 void SourceCheckpoint::stream(const TensorSpec& tensor, StateKind kind,
                               const std::function<void(std::span<const float>)>& consume) const {
   const auto index = static_cast<std::size_t>(&tensor - table_.tensors().data());
-  const std::string dataset =
-      layout::unit_dataset(table_.units()[static_cast<std::size_t>(tensor.unit)].name, kind);
   const std::int64_t piece = piece_of(tensor);
   std::vector<float> values;
   std::uint32_t crc = 0;
   for (std::int64_t done = 0; done < tensor.elements; done += piece) {
     values.resize(static_cast<std::size_t>(std::min(piece, tensor.elements - done)));
-    file_.read_floats(dataset, tensor.offset + done, values);
+    values_.read(tensor.unit, kind, tensor.offset + done, values);
     crc = crc32_of(std::span<const float>(values), crc);
     consume(values);
   }

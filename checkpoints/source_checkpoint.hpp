@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint_info.hpp"
 #include "checkpoint/layout.hpp"
-#include "h5/h5_file.hpp"
+#include "checkpoint/value_reader.hpp"
 #include "model/tensor_table.hpp"
 
 namespace shardgpt {
@@ -20,6 +20,8 @@ namespace shardgpt {
 class SourceCheckpoint {
  public:
   explicit SourceCheckpoint(const std::filesystem::path& path);
+  SourceCheckpoint(const SourceCheckpoint&) = delete;
+  SourceCheckpoint& operator=(const SourceCheckpoint&) = delete;
 
   [[nodiscard]] const CheckpointInfo& info() const { return info_; }
   [[nodiscard]] const TensorTable& table() const { return table_; }
@@ -32,8 +34,8 @@ class SourceCheckpoint {
  private:
   CheckpointInfo info_;
   TensorTable table_;
-  H5File file_;
   TensorChecksums checksums_;
+  mutable ValueReader values_;  // opens files as they are needed
 };
 
 }  // namespace shardgpt

@@ -12,6 +12,7 @@ if(SHARDGPT_USE_OPENMP)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
 endif()
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(LIBDEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 # Debian has a serial and a parallel HDF5 side by side; sites often have one, parallel, under the plain name.
 set(SHARDGPT_HDF5_SERIAL "hdf5-serial;hdf5" CACHE STRING "pkg-config modules tried for the programs without MPI")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include "core/error.hpp"
@@ -47,8 +48,8 @@ KindChecksums join_tensor(const TensorTable& table, std::int64_t tensor,
 }  // namespace
 
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start) {
-  return static_cast<std::uint32_t>(
-      crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  // A null pointer stands for the start value there.
+  return bytes.empty() ? start : libdeflate_crc32(start, bytes.data(), bytes.size());
 }
 
 std::uint32_t crc32_of(std::span<const float> values, std::uint32_t start) {
@@ -86,13 +87,13 @@ TensorChecksums join_fragments(const TensorTable& table, std::vector<TensorFragm
         throw Error("two ranks read unlike values of " + run_text(table, fragments[i]));
       }
     }
-    const auto repeated = std::ranges::unique(fragments, same_run);
-    fragments.erase(repeated.begin(), repeated.end());
+    fragments.erase(std::unique(fragments.begin(), fragments.end(), same_run), fragments.end());
   }
   TensorChecksums checksums;
   for (std::int64_t tensor = 0; tensor < static_cast<std::int64_t>(table.tensors().size()); ++tensor) {
-    const auto own = std::ranges::equal_range(fragments, tensor, {}, &TensorFragment::tensor);
-    checksums.push_back(join_tensor(table, tensor, own));
+    const auto first = std::ranges::lower_bound(fragments, tensor, {}, &TensorFragment::tensor);
+    const auto last = std::ranges::upper_bound(fragments, tensor, {}, &TensorFragment::tensor);
+    checksums.push_back(join_tensor(table, tensor, {first, last}));
   }
   return checksums;
 }

@@ -12,7 +12,8 @@
 
 namespace shardgpt {
 
-/// CRC-32 (zlib's) of `bytes`, going on from `start`, the CRC of what comes before them.
+/// CRC-32 (that of zlib, computed by libdeflate, which is faster) of `bytes`, going on from `start`, the CRC
+/// of what comes before them.
 [[nodiscard]] std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t start = 0);
 [[nodiscard]] std::uint32_t crc32_of(std::span<const float> values, std::uint32_t start = 0);
 [[nodiscard]] std::uint32_t crc32_of(const std::string& text, std::uint32_t start = 0);

@@ -40,21 +40,29 @@ void check_piece(const TensorTable& table, const UnitPiece& piece, std::size_t k
   }
 }
 
-std::vector<TensorFragment> piece_fragments(const TensorTable& table, std::span<const UnitPiece> pieces,
-                                            std::size_t kinds) {
+std::vector<TensorFragment> piece_fragments(const TensorTable& table, std::span<const UnitPiece> pieces) {
   std::vector<TensorFragment> all;
   for (const UnitPiece& piece : pieces) {
-    check_piece(table, piece, kinds);
-    for (TensorFragment fragment :
-         fragments_of(table, piece.unit, piece.begin, static_cast<std::int64_t>(piece.param.size()))) {
-      const TensorSpec& tensor = table.tensors()[static_cast<std::size_t>(fragment.tensor)];
-      for (const StateKind kind : first_kinds(kinds)) {
-        fragment.crc[static_cast<std::size_t>(kind)] = crc32_of(part_of(piece, kind, tensor, fragment));
-      }
-      all.push_back(fragment);
-    }
+    const auto own =
+        fragments_of(table, piece.unit, piece.begin, static_cast<std::int64_t>(piece.param.size()));
+    all.insert(all.end(), own.begin(), own.end());
   }
   return all;
+}
+
+void add_checksums(std::vector<TensorFragment>& fragments, const TensorTable& table,
+                   std::span<const UnitPiece> pieces, std::int64_t unit, StateKind kind) {
+  auto fragment = fragments.begin();
+  for (const UnitPiece& piece : pieces) {
+    for (const TensorFragment& own :
+         fragments_of(table, piece.unit, piece.begin, static_cast<std::int64_t>(piece.param.size()))) {
+      if (piece.unit == unit) {
+        const TensorSpec& tensor = table.tensors()[static_cast<std::size_t>(own.tensor)];
+        fragment->crc[static_cast<std::size_t>(kind)] = crc32_of(part_of(piece, kind, tensor, own));
+      }
+      ++fragment;
+    }
+  }
 }
 
 std::vector<TensorFragment> exchange_fragments(const MpiComm& comm, const std::vector<TensorFragment>& own) {

@@ -27,10 +27,13 @@ void check_piece(const TensorTable& table, const UnitPiece& piece, std::size_t k
   return {piece.unit, piece.begin, piece.param, piece.adam_m, piece.adam_v};
 }
 
-/// Checksums of this rank's pieces, cut at the tensors' edges. Local.
+/// This rank's pieces, cut at the tensors' edges; checksums are left zero. Local.
 [[nodiscard]] std::vector<TensorFragment> piece_fragments(const TensorTable& table,
-                                                          std::span<const UnitPiece> pieces,
-                                                          std::size_t kinds);
+                                                          std::span<const UnitPiece> pieces);
+
+/// Computes the checksums of one unit and kind in what piece_fragments gave for the same pieces. Local.
+void add_checksums(std::vector<TensorFragment>& fragments, const TensorTable& table,
+                   std::span<const UnitPiece> pieces, std::int64_t unit, StateKind kind);
 
 /// The fragments of all ranks, on all ranks, in rank order. Collective.
 [[nodiscard]] std::vector<TensorFragment> exchange_fragments(const MpiComm& comm,

@@ -12,7 +12,9 @@ CheckpointInfo read_checkpoint_info(const MpiComm& comm, const std::filesystem::
     if (comm.rank() == 0) {
       try {
         const CheckpointInfo info = read_checkpoint_info(path);
-        message = {{"config", config_to_json(info.config)}, {"state", info.state}};
+        message = {{"config", config_to_json(info.config)},
+                   {"state", info.state},
+                   {"parts", layout_to_json(info.parts)}};
       } catch (const DamagedCheckpoint& error) {
         damage = error.what();
       }
@@ -23,7 +25,8 @@ CheckpointInfo read_checkpoint_info(const MpiComm& comm, const std::filesystem::
     throw DamagedCheckpoint(damage);
   }
   message = nlohmann::json::parse(comm.broadcast(message.dump(), 0));
-  return {config_from_json(message.at("config")), message.at("state"), path};
+  return {config_from_json(message.at("config")), message.at("state"), path,
+          layout_from_json(message.at("parts"))};
 }
 
 }  // namespace shardgpt

@@ -5,7 +5,7 @@
 #include "checkpoint/checkpoint_error.hpp"
 #include "checkpoint/config_json.hpp"
 #include "checkpoint/fragment_exchange.hpp"
-#include "h5/h5_parallel.hpp"
+#include "checkpoint/value_reader.hpp"
 
 namespace shardgpt {
 namespace {
@@ -44,34 +44,78 @@ void compare_checksums(const MpiComm& comm, const CheckpointInfo& info, const Te
   }
 }
 
+/// One load: reads unit by unit, kind by kind. While the checksums of one are computed the disk fetches the
+/// next.
+class CheckpointLoad {
+ public:
+  CheckpointLoad(const MpiComm& comm, const CheckpointInfo& info, const TensorTable& table,
+                 std::span<const MutableUnitPiece> pieces, const LoadOptions& options)
+      : comm_(comm),
+        info_(info),
+        table_(table),
+        pieces_(pieces),
+        views_(const_pieces(pieces)),
+        options_(options),
+        kinds_(options.content == LoadContent::everything ? state_kinds.size() : 1) {}
+
+  /// Fills the pieces and compares the checksums.
+  void run() {
+    run_phase(comm_, [&] {
+      SHARDGPT_REQUIRE(options_.max_piece_bytes >= 1, "checkpoint: the piece limit must be positive");
+      check_request(info_, table_, views_, kinds_);
+      fragments_ = piece_fragments(table_, views_);
+    });
+    run_phase(comm_, [&] { read_values(); });
+    const std::vector<TensorFragment> all = exchange_fragments(comm_, fragments_);
+    TensorChecksums found;
+    run_phase(comm_, [&] { found = join_fragments(table_, all, Overlap::accept_equal); });
+    compare_checksums(comm_, info_, table_, found, kinds_);
+  }
+
+ private:
+  /// Local.
+  void read_values() {
+    ValueReader values(info_, table_);
+    const std::size_t datasets = table_.units().size() * kinds_;
+    const auto unit_of = [this](std::size_t i) { return static_cast<std::int64_t>(i / kinds_); };
+    const auto kind_of = [this](std::size_t i) { return state_kinds[i % kinds_]; };
+    const auto for_each_chunk = [&](std::size_t i, auto&& work) {
+      for (const FloatChunk<float>& chunk :
+           chunks_of(pieces_, unit_of(i), kind_of(i), options_.max_piece_bytes)) {
+        work(unit_of(i), kind_of(i), chunk);
+      }
+    };
+    for (std::size_t i = 0; i < datasets; ++i) {
+      if (i + 1 < datasets) {
+        for_each_chunk(i + 1, [&](std::int64_t unit, StateKind kind, const FloatChunk<float>& chunk) {
+          values.read_soon(unit, kind, chunk.begin, static_cast<std::int64_t>(chunk.values.size()));
+        });
+      }
+      for_each_chunk(i, [&](std::int64_t unit, StateKind kind, const FloatChunk<float>& chunk) {
+        values.read(unit, kind, chunk.begin, chunk.values);
+      });
+      add_checksums(fragments_, table_, views_, unit_of(i), kind_of(i));
+      if (options_.on_progress) {
+        options_.on_progress();
+      }
+    }
+  }
+
+  const MpiComm& comm_;
+  const CheckpointInfo& info_;
+  const TensorTable& table_;
+  std::span<const MutableUnitPiece> pieces_;
+  std::vector<UnitPiece> views_;
+  const LoadOptions& options_;
+  std::size_t kinds_;
+  std::vector<TensorFragment> fragments_;
+};
+
 }  // namespace
 
 void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const TensorTable& table,
                      std::span<const MutableUnitPiece> pieces, const LoadOptions& options) {
-  const std::size_t kinds = options.content == LoadContent::everything ? state_kinds.size() : 1;
-  std::vector<UnitPiece> views;
-  run_phase(comm, [&] {
-    SHARDGPT_REQUIRE(options.max_piece_bytes >= 1, "checkpoint: the piece limit must be positive");
-    views = const_pieces(pieces);
-    check_request(info, table, views, kinds);
-  });
-  H5File file = open_parallel(comm, info.path, H5File::Access::read);
-  for (std::size_t unit = 0; unit < table.units().size(); ++unit) {
-    for (const StateKind kind : first_kinds(kinds)) {
-      read_collective(comm, file, layout::unit_dataset(table.units()[unit].name, kind),
-                      chunks_of(pieces, static_cast<std::int64_t>(unit), kind, options.max_piece_bytes));
-      if (options.on_progress) {
-        options.on_progress();
-      }
-    }
-  }
-  close_parallel(comm, file);
-  std::vector<TensorFragment> own;
-  run_phase(comm, [&] { own = piece_fragments(table, views, kinds); });
-  const std::vector<TensorFragment> all = exchange_fragments(comm, own);
-  TensorChecksums found;
-  run_phase(comm, [&] { found = join_fragments(table, all, Overlap::accept_equal); });
-  compare_checksums(comm, info, table, found, kinds);
+  CheckpointLoad(comm, info, table, pieces, options).run();
 }
 
 }  // namespace shardgpt

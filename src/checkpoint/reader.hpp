@@ -22,8 +22,9 @@ struct LoadOptions {
 
 /// Fills the pieces of all ranks, which together must cover every unit, from a checkpoint written by any
 /// number of ranks, and checks the checksum of every tensor over what was read. Several ranks may ask for the
-/// same piece. Collective over `comm`. Throws, the same on all ranks: InputError where the checkpoint is of
-/// another model than `table`, DamagedCheckpoint where a checksum is wrong, Error.
+/// same piece. Each rank reads on its own, past MPI-IO, and only what it needs. Collective over `comm`.
+/// Throws, the same on all ranks: InputError where the checkpoint is of another model than `table`,
+/// DamagedCheckpoint where a checksum is wrong, Error.
 void load_checkpoint(const MpiComm& comm, const CheckpointInfo& info, const TensorTable& table,
                      std::span<const MutableUnitPiece> pieces, const LoadOptions& options = {});
 

@@ -4,7 +4,9 @@
 
 #include "checkpoint/config_json.hpp"
 #include "checkpoint/layout.hpp"
+#include "checkpoint/part_records.hpp"
 #include "checkpoint/tensor_records.hpp"
+#include "checkpoint/unit_datasets.hpp"
 
 namespace shardgpt {
 namespace {
@@ -33,25 +35,58 @@ void write_tensor_checksums(H5File& file, const TensorChecksums& checksums) {
   }
 }
 
-}  // namespace
-
-H5File create_checkpoint_skeleton(const std::filesystem::path& path, const TensorTable& table,
-                                  const nlohmann::json& state, const TensorChecksums& checksums) {
-  H5File file = H5File::create(path);
-  file.create_array<std::int32_t>(layout::format, {}, std::span(&layout::version, 1));
+/// What both kinds of checkpoint begin with.
+void write_head(H5File& file, std::int32_t version, const TensorTable& table, const nlohmann::json& state,
+                const TensorChecksums& checksums) {
+  file.create_array<std::int32_t>(layout::format, {}, std::span(&version, 1));
   file.create_group(layout::checksums);
   write_json(file, layout::config, layout::config_checksum, config_to_json(table.config()));
   write_json(file, layout::state, layout::state_checksum, state);
   write_checksum(file, layout::table_checksum, write_tensor_records(file, table));
   write_tensor_checksums(file, checksums);
+}
+
+}  // namespace
+
+H5File create_checkpoint_skeleton(const std::filesystem::path& path, const TensorTable& table,
+                                  const nlohmann::json& state, const TensorChecksums& checksums,
+                                  const H5CreateOptions& options) {
+  H5File file = H5File::create(path, options);
+  write_head(file, layout::version, table, state, checksums);
   file.create_group(layout::units);
   for (const UnitSpec& unit : table.units()) {
-    file.create_group(layout::unit_group(unit.name));
+    create_unit_floats(file, unit.name, unit.elements);
+  }
+  return file;
+}
+
+H5File create_checkpoint_index(const std::filesystem::path& path, const TensorTable& table,
+                               const nlohmann::json& state, const TensorChecksums& checksums,
+                               const PartLayout& parts) {
+  H5File file = H5File::create(path, {.virtual_datasets = true});
+  write_head(file, layout::index_version, table, state, checksums);
+  write_checksum(file, layout::parts_checksum, write_part_records(file, table, parts));
+  file.create_group(layout::units);
+  for (std::size_t unit = 0; unit < table.units().size(); ++unit) {
+    const UnitSpec& spec = table.units()[unit];
+    file.create_group(layout::unit_group(spec.name));
     for (const StateKind kind : state_kinds) {
-      file.create_floats(layout::unit_dataset(unit.name, kind), std::span(&unit.elements, 1));
+      file.create_virtual_floats(layout::unit_dataset(spec.name, kind), spec.elements,
+                                 virtual_runs(table, parts, static_cast<std::int64_t>(unit), kind));
     }
   }
   return file;
+}
+
+std::vector<H5VirtualRun> virtual_runs(const TensorTable& table, const PartLayout& parts, std::int64_t unit,
+                                       StateKind kind) {
+  const std::string dataset = layout::unit_dataset(table.units()[static_cast<std::size_t>(unit)].name, kind);
+  std::vector<H5VirtualRun> runs;
+  for (const PartRun& run : runs_of_unit(parts, unit)) {
+    runs.push_back(
+        {run.begin, run.count, parts.files[static_cast<std::size_t>(run.part)].name, dataset, run.offset});
+  }
+  return runs;
 }
 
 std::filesystem::path temporary_checkpoint_path(const std::filesystem::path& final_path) {

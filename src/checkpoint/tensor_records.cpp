@@ -1,6 +1,5 @@
 #include "checkpoint/tensor_records.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "checkpoint/checkpoint_error.hpp"
 #include "checkpoint/checksums.hpp"
 #include "checkpoint/layout.hpp"
+#include "checkpoint/text_columns.hpp"
 
 namespace shardgpt {
 namespace {
@@ -37,18 +37,6 @@ TensorRecords records_of(const TensorTable& table) {
   return records;
 }
 
-std::size_t width_of(const std::vector<std::string>& texts) {
-  return std::ranges::max(texts, {}, &std::string::size).size();
-}
-
-std::uint32_t crc32_of_texts(const std::vector<std::string>& texts, std::uint32_t start) {
-  const std::size_t width = width_of(texts);
-  for (const std::string& text : texts) {
-    start = crc32_of(text + std::string(width - text.size(), '\0'), start);
-  }
-  return start;
-}
-
 std::uint32_t checksum_of(const TensorRecords& records) {
   std::uint32_t crc = crc32_of_texts(records.names, 0);
   crc = crc32_of_texts(records.units, crc);
@@ -62,8 +50,8 @@ std::uint32_t write_tensor_records(H5File& file, const TensorTable& table) {
   const TensorRecords records = records_of(table);
   const std::array dims = {static_cast<std::int64_t>(records.names.size()), shape_columns};
   file.create_group(layout::tensors);
-  file.create_texts(layout::tensor_names, records.names, width_of(records.names));
-  file.create_texts(layout::tensor_units, records.units, width_of(records.units));
+  file.create_texts(layout::tensor_names, records.names, text_width(records.names));
+  file.create_texts(layout::tensor_units, records.units, text_width(records.units));
   file.create_array<std::int64_t>(layout::tensor_offsets, std::span(dims).first(1), records.offsets);
   file.create_array<std::int64_t>(layout::tensor_shapes, dims, records.shapes);
   return checksum_of(records);

@@ -6,14 +6,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core/checked.hpp"
 #include "core/log.hpp"
 #include "h5/h5_check.hpp"
 
 namespace shardgpt {
 namespace {
-
-// Large datasets start at a multiple of this: a common stripe and block size of parallel file systems.
-constexpr hsize_t alignment_bytes = hsize_t{1} << 20U;
 
 /// HDF5 calls a file that is missing or may not be read by the same name as a damaged one: ask the system.
 void require_openable(const std::filesystem::path& path, int flags) {
@@ -33,12 +31,14 @@ void H5File::Traits::close(Raw raw) noexcept {
   }
 }
 
-H5File H5File::create(const std::filesystem::path& path) {
+H5File H5File::create(const std::filesystem::path& path, const H5CreateOptions& options) {
   silence_h5_errors();
   const std::string action = "create " + path.string();
   const H5Properties access(SHARDGPT_H5(action, H5Pcreate(H5P_FILE_ACCESS)));
-  SHARDGPT_H5(action, H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
-  SHARDGPT_H5(action, H5Pset_alignment(access.get(), alignment_bytes, alignment_bytes));
+  const H5F_libver_t newest = options.virtual_datasets ? H5F_LIBVER_V110 : H5F_LIBVER_V18;
+  SHARDGPT_H5(action, H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, newest));
+  const auto alignment = narrow<hsize_t>(options.alignment_bytes);
+  SHARDGPT_H5(action, H5Pset_alignment(access.get(), alignment, alignment));
   // No times in the file: the same content gives the same bytes.
   const H5Properties creation(SHARDGPT_H5(action, H5Pcreate(H5P_FILE_CREATE)));
   SHARDGPT_H5(action, H5Pset_obj_track_times(creation.get(), false));

@@ -20,6 +20,24 @@ struct H5DatasetShape {
   std::int64_t stored_bytes = 0;
 };
 
+/// A run of elements of a virtual dataset, and the dataset of another file that holds them.
+struct H5VirtualRun {
+  std::int64_t begin = 0;  ///< first element of the run within the virtual dataset
+  std::int64_t count = 0;
+  std::string file;  ///< its name, relative to the folder of the file with the virtual dataset
+  std::string dataset;
+  std::int64_t offset = 0;  ///< first element of the run within `dataset`
+
+  friend bool operator==(const H5VirtualRun&, const H5VirtualRun&) = default;
+};
+
+struct H5CreateOptions {
+  /// Objects of at least this size start at a multiple of it. The default is a common stripe and block size
+  /// of parallel file systems.
+  std::int64_t alignment_bytes = std::int64_t{1} << 20;
+  bool virtual_datasets = false;  ///< the file may hold such: HDF5 1.10 or later reads it, otherwise 1.8
+};
+
 /// Move-only owner of an open HDF5 file. Datasets are named by their absolute path ("/units/root/param").
 /// Every method throws H5Error naming the file and the dataset. HDF5 is not thread-safe: one thread only.
 class H5File {
@@ -27,8 +45,8 @@ class H5File {
   enum class Access { read, read_write };
 
   /// A new file through plain POSIX calls; fails where `path` exists. Superblock version 2: HDF5 checksums
-  /// its own metadata, and HDF5 1.8 and later read it.
-  [[nodiscard]] static H5File create(const std::filesystem::path& path);
+  /// its own metadata.
+  [[nodiscard]] static H5File create(const std::filesystem::path& path, const H5CreateOptions& options = {});
   [[nodiscard]] static H5File open(const std::filesystem::path& path, Access access);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -44,6 +62,13 @@ class H5File {
   /// Elements in the order of memory; of a two-dimensional dataset whole rows only.
   void write_floats(const std::string& name, std::int64_t begin, std::span<const float> values);
   void read_floats(const std::string& name, std::int64_t begin, std::span<float> values) const;
+
+  /// A float32 dataset of one dimension that holds no values: readers find them in other files. `runs` must
+  /// not overlap; what none covers reads as 0. HDF5 cannot read it through MPI-IO.
+  void create_virtual_floats(const std::string& name, std::int64_t elements,
+                             std::span<const H5VirtualRun> runs);
+  /// The runs of such a dataset, as they were given.
+  [[nodiscard]] std::vector<H5VirtualRun> virtual_runs_of(const std::string& name) const;
 
   /// One text as a scalar fixed-length UTF-8 string dataset (no attribute: those end at 64 KiB). Not empty.
   void create_text(const std::string& name, const std::string& text);

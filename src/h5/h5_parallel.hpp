@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/page_cache.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "h5/h5_file.hpp"
 
@@ -39,22 +40,38 @@ using MpiIoHints = std::vector<std::pair<std::string, std::string>>;
 /// aggregators only copies it. Keys of Open MPI's OMPIO and of ROMIO; others ignore them.
 [[nodiscard]] MpiIoHints direct_io_hints();
 
-/// Opens an existing file on all ranks of `comm` through MPI-IO. Collective; errors are agreed on.
-[[nodiscard]] H5File open_parallel(const MpiComm& comm, const std::filesystem::path& path,
-                                   H5File::Access access, const MpiIoHints& hints = direct_io_hints());
+/// Whether the ranks enter each transfer together (MPI_File_write_at_all) or on their own.
+enum class MpiIoMode { collective, independent };
 
-/// Writes this rank's chunks of dataset `name`, one collective call a round. Ranks may bring unlike numbers
-/// of chunks, also none: all take part in as many rounds as the longest list has. Throws, on all ranks, where
-/// any rank failed or HDF5 did not write collectively.
-void write_collective(const MpiComm& comm, H5File& file, const std::string& name,
-                      std::span<const FloatChunk<const float>> chunks);
+struct ParallelIo {
+  MpiIoMode mode = MpiIoMode::collective;
+  MpiIoHints hints = {};  ///< go before direct_io_hints(), and win where both name a key
+};
 
-/// The same for reading.
-void read_collective(const MpiComm& comm, const H5File& file, const std::string& name,
-                     std::span<const FloatChunk<float>> chunks);
+/// An existing HDF5 file opened for writing on all ranks of a communicator through MPI-IO. All methods are
+/// collective, in either mode; errors are agreed on, and every rank throws the same. Reading needs no MPI-IO:
+/// see H5File.
+class ParallelFile {
+ public:
+  /// `comm` must outlive the file. Throws InputError where MPI cannot take a hint, AgreedError with
+  /// H5Error's text otherwise.
+  ParallelFile(const MpiComm& comm, const std::filesystem::path& path, const ParallelIo& io = {});
 
-/// Collective flush and close of a file opened with open_parallel; errors are agreed on.
-void flush_parallel(const MpiComm& comm, H5File& file);
-void close_parallel(const MpiComm& comm, H5File& file);
+  /// Writes this rank's chunks of dataset `name` and starts their way to the disk. Ranks may bring unlike
+  /// numbers of chunks, also none. In collective mode there is one collective call a round and all take part
+  /// in as many rounds as the longest list has; where HDF5 did not write collectively after all, that is an
+  /// error.
+  void write(const std::string& name, std::span<const FloatChunk<const float>> chunks);
+
+  void flush();
+  /// Closes now, so that a late error is seen.
+  void close();
+
+ private:
+  const MpiComm& comm_;
+  MpiIoMode mode_;
+  H5File file_;
+  PageCacheAdvice advice_;
+};
 
 }  // namespace shardgpt

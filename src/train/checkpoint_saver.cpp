@@ -11,6 +11,7 @@
 #include "checkpoint/run_folder.hpp"
 #include "checkpoint/writer.hpp"
 #include "core/log.hpp"
+#include "train/checkpoint_options.hpp"
 #include "train/save_interval.hpp"
 
 namespace shardgpt {
@@ -23,10 +24,11 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
 
 }  // namespace
 
-CheckpointSaver::CheckpointSaver(const RunOptions& options, SaveMode mode, const MpiComm& comm,
+CheckpointSaver::CheckpointSaver(const TrainConfig& config, SaveMode mode, const MpiComm& comm,
                                  const TensorTable& table, Trainer& trainer, CheckpointWorker& worker,
                                  std::filesystem::path run_dir)
-    : options_(options),
+    : options_(config.run),
+      save_options_(save_options(config.checkpoint)),
       mode_(mode),
       comm_(comm),
       table_(table),
@@ -157,7 +159,7 @@ void CheckpointSaver::write(const MpiComm& comm, const nlohmann::json& state, st
   for (const ShardPiece& shard : shards) {
     pieces.push_back({shard.unit, shard.begin, shard.param, shard.adam_m, shard.adam_v});
   }
-  SaveOptions options;
+  SaveOptions options = save_options_;
   options.on_progress = [this] { worker_.note_progress(); };
   save_checkpoint(comm, checkpoint_path(run_dir_, step), table_, state, pieces, options);
   timing_.durable = Clock::now();

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_worker.hpp"
 #include "checkpoint/unit_pieces.hpp"
+#include "checkpoint/writer.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "model/tensor_table.hpp"
 #include "train/hold_up_meter.hpp"
@@ -32,7 +33,7 @@ enum class SaveMode { beside_training, waiting };
 class CheckpointSaver {
  public:
   /// `trainer` must have staging memory where saves go on beside training.
-  CheckpointSaver(const RunOptions& options, SaveMode mode, const MpiComm& comm, const TensorTable& table,
+  CheckpointSaver(const TrainConfig& config, SaveMode mode, const MpiComm& comm, const TensorTable& table,
                   Trainer& trainer, CheckpointWorker& worker, std::filesystem::path run_dir);
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
@@ -89,6 +90,7 @@ class CheckpointSaver {
   void saved(std::int64_t step, Clock::time_point begin);
 
   const RunOptions& options_;
+  SaveOptions save_options_;
   SaveMode mode_;
   const MpiComm& comm_;
   const TensorTable& table_;

@@ -10,18 +10,34 @@ namespace shardgpt {
 namespace {
 
 /// Options that say how, where or how long a start of the run works, not what it computes.
-constexpr std::array per_start_options = {
-    std::string_view("run-dir"),      std::string_view("resume"),
-    std::string_view("discard-run"),  std::string_view("data"),
-    std::string_view("val-data"),     std::string_view("init-from"),
-    std::string_view("max-seconds"),  std::string_view("max-steps-this-run"),
-    std::string_view("dry-run"),      std::string_view("plan-ranks"),
-    std::string_view("threads"),      std::string_view("log-every"),
-    std::string_view("keep"),         std::string_view("checkpoint-every"),
-    std::string_view("val-every"),    std::string_view("peak-tflops"),
-    std::string_view("peer-timeout"), std::string_view("checkpoint-minutes"),
-    std::string_view("save"),         std::string_view("save-timeout"),
-    std::string_view("keep-every"),   std::string_view("mtbf-hours")};
+constexpr std::array per_start_options = {std::string_view("run-dir"),
+                                          std::string_view("resume"),
+                                          std::string_view("discard-run"),
+                                          std::string_view("data"),
+                                          std::string_view("val-data"),
+                                          std::string_view("init-from"),
+                                          std::string_view("max-seconds"),
+                                          std::string_view("max-steps-this-run"),
+                                          std::string_view("dry-run"),
+                                          std::string_view("plan-ranks"),
+                                          std::string_view("threads"),
+                                          std::string_view("log-every"),
+                                          std::string_view("keep"),
+                                          std::string_view("checkpoint-every"),
+                                          std::string_view("val-every"),
+                                          std::string_view("peak-tflops"),
+                                          std::string_view("peer-timeout"),
+                                          std::string_view("checkpoint-minutes"),
+                                          std::string_view("save"),
+                                          std::string_view("save-timeout"),
+                                          std::string_view("keep-every"),
+                                          std::string_view("mtbf-hours"),
+                                          std::string_view("checkpoint-files"),
+                                          std::string_view("checkpoint-ranks-per-file"),
+                                          std::string_view("checkpoint-io"),
+                                          std::string_view("checkpoint-hint"),
+                                          std::string_view("checkpoint-alignment"),
+                                          std::string_view("checkpoint-verify")};
 
 template <class Value>
 void require_same(const char* option, const Value& saved, const Value& now) {

@@ -69,6 +69,8 @@ void TrainConfig::validate() const {
                              Range{"--end-margin", run.end_margin, -1, most_seconds},
                              Range{"--max-steps-this-run", run.max_steps_this_run, 0, most_steps},
                              Range{"--plan-ranks", run.plan_ranks, 0, 1'000'000},
+                             Range{"--checkpoint-ranks-per-file", checkpoint.ranks_per_file, 0, 1'000'000},
+                             Range{"--checkpoint-alignment", checkpoint.alignment, 1, std::int64_t{1} << 30},
                              Range{"--threads", device.threads, 0, 4096},
                              Range{"--unshard-slots", device.unshard_slots, 2, 4096},
                              Range{"--peer-timeout", device.peer_timeout, 1, most_seconds}}) {
@@ -86,6 +88,18 @@ void TrainConfig::validate() const {
                    "--mtbf-hours must be a positive number");
   SHARDGPT_REQUIRE(std::isfinite(run.peak_tflops) && run.peak_tflops >= 0,
                    "--peak-tflops must be a number that is not negative");
+  for (const std::string& hint : checkpoint.hints) {
+    const std::size_t equals = hint.find('=');
+    SHARDGPT_REQUIRE(
+        equals != std::string::npos && equals > 0 && equals + 1 < hint.size(),
+        "--checkpoint-hint is '" + hint + "', wanted KEY=VALUE, such as cb_buffer_size=16777216");
+    // Less than the limits of Open MPI and MPICH.
+    SHARDGPT_REQUIRE(
+        equals <= 32 && hint.size() - equals - 1 <= 255,
+        "--checkpoint-hint is '" + hint + "', wanted a key of at most 32 bytes and a value of at most 255");
+  }
+  SHARDGPT_REQUIRE(checkpoint.ranks_per_file == 0 || checkpoint.files == "node",
+                   "--checkpoint-ranks-per-file has a meaning with --checkpoint-files node only");
   optimizer.adamw.validate();
   // What depends on the number of steps is checked again when it is known.
   LearningRateSchedule schedule = schedule_from_options(optimizer, std::max<std::int64_t>(1, data.steps));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/model_config.hpp"
 #include "optim/adamw.hpp"
@@ -81,6 +82,16 @@ struct RunOptions {
   std::int64_t plan_ranks = 0;  ///< ranks that --dry-run plans for; 0: those it runs on
 };
 
+/// How checkpoints are written; what is in them does not depend on it.
+struct CheckpointOptions {
+  std::string files = "shared";                    ///< shared or node
+  std::int64_t ranks_per_file = 0;                 ///< node: most ranks of a file; 0: all of the node
+  std::string io = "collective";                   ///< or independent
+  std::vector<std::string> hints;                  ///< for MPI-IO, KEY=VALUE each
+  std::int64_t alignment = std::int64_t{1} << 20;  ///< bytes
+  std::string verify = "on";                       ///< or off: read back after writing
+};
+
 /// Everything that the command line or a configuration file can say.
 struct TrainConfig {
   ModelOptions model;
@@ -88,6 +99,7 @@ struct TrainConfig {
   OptimizerOptions optimizer;
   DeviceOptions device;
   RunOptions run;
+  CheckpointOptions checkpoint;
   std::string command_line;  ///< as it was given, for the record
 
   /// Throws InputError naming the option: what can be judged without data, model or peers.

@@ -18,6 +18,7 @@ void for_each_option(Config& config, Visitor&& visit) {
   auto& optimizer = config.optimizer;
   auto& device = config.device;
   auto& run = config.run;
+  auto& checkpoint = config.checkpoint;
 
   const char* group = "Run";
   visit(group, "--run-dir", run.run_dir, "folder of checkpoints, metrics and status; one run each");
@@ -55,6 +56,19 @@ void for_each_option(Config& config, Visitor&& visit) {
         "run as one rank although the environment says that a launcher started several processes");
   visit(group, "--dry-run", run.dry_run, "print the plan and the memory table, do nothing");
   visit(group, "--plan-ranks", run.plan_ranks, "ranks that --dry-run plans for; 0: those it is started on");
+
+  group = "Checkpoints";
+  visit(group, "--checkpoint-files", checkpoint.files, "one file for all ranks, or one per node and an index",
+        Choices{"shared", "node"});
+  visit(group, "--checkpoint-ranks-per-file", checkpoint.ranks_per_file,
+        "with --checkpoint-files node: most ranks that share a file; 0: all of a node");
+  visit(group, "--checkpoint-io", checkpoint.io, "how ranks enter MPI-IO",
+        Choices{"collective", "independent"});
+  visit(group, "--checkpoint-hint", checkpoint.hints, "KEY=VALUE for MPI-IO; may be given several times");
+  visit(group, "--checkpoint-alignment", checkpoint.alignment,
+        "bytes; datasets of at least this size start at a multiple of it");
+  visit(group, "--checkpoint-verify", checkpoint.verify, "read every checkpoint back and compare it",
+        Choices{"on", "off"});
 
   group = "Data";
   visit(group, "--data", data.data, "training shards: a folder with dataset.json, a shard or a glob");
@@ -110,7 +124,7 @@ void for_each_option(Config& config, Visitor&& visit) {
 }
 
 /// Adds every option of the table to a CLI11 program. The last of several wins, so that scripts can be
-/// overridden.
+/// overridden; lists collect them.
 struct CliBinder {
   CLI::App& app;
 
@@ -120,6 +134,10 @@ struct CliBinder {
   }
   void operator()(const char* group, const char* flag, bool& value, const char* help) const {
     app.add_flag(flag, value, help)->group(group);
+  }
+  void operator()(const char* group, const char* flag, std::vector<std::string>& values,
+                  const char* help) const {
+    app.add_option(flag, values, help)->group(group)->allow_extra_args(false);
   }
   void operator()(const char* group, const char* flag, std::string& value, const char* help,
                   const Choices& choices) const {

@@ -48,7 +48,7 @@ TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session,
                 .adamw = config.optimizer.adamw,
                 .decay_all = config.optimizer.decay_all,
                 .staging = save_mode == SaveMode::beside_training}),
-      saver_(config.run, save_mode, comm_, table, trainer_, worker, directory.path()),
+      saver_(config, save_mode, comm_, table, trainer_, worker, directory.path()),
       batches_(std::make_unique<SampledBatches>(data_.train, *data_.sampler, comm_.rank(), comm_.size())),
       stop_requests_(config.run, directory.stop_file(), comm_.rank() == 0) {
   state_.data = data_identity(data_, config.data);

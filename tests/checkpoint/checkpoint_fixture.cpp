@@ -118,6 +118,33 @@ std::vector<MutableUnitPiece> ModelShard::mutable_pieces() {
   return all;
 }
 
+SaveOptions save_as(CheckpointFiles files, std::int64_t ranks_per_file) {
+  SaveOptions options;
+  options.files = files;
+  options.ranks_per_file = ranks_per_file;
+  return options;
+}
+
+const char* name_of(CheckpointFiles files) {
+  return files == CheckpointFiles::shared ? "shared" : "node";
+}
+
+std::size_t files_under(const std::filesystem::path& folder) {
+  const std::filesystem::recursive_directory_iterator entries(folder);
+  return static_cast<std::size_t>(
+      std::count_if(begin(entries), end(entries), [](const auto& entry) { return entry.is_regular_file(); }));
+}
+
+std::vector<std::filesystem::path> part_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory() && entry.path().filename().string().find(".parts-") != std::string::npos) {
+      found.push_back(entry.path());
+    }
+  }
+  return found;
+}
+
 void flip_byte(const std::filesystem::path& path, std::int64_t offset, unsigned char mask) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.exceptions(std::ios::badbit | std::ios::failbit);

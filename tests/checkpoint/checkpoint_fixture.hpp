@@ -54,6 +54,26 @@ class ModelShard {
   std::vector<Part> parts_;
 };
 
+/// A save into one file, or into one for every `ranks_per_file` ranks and an index.
+[[nodiscard]] shardgpt::SaveOptions save_as(shardgpt::CheckpointFiles files, std::int64_t ranks_per_file = 1);
+inline constexpr std::array both_file_modes = {shardgpt::CheckpointFiles::shared,
+                                               shardgpt::CheckpointFiles::node};
+[[nodiscard]] const char* name_of(shardgpt::CheckpointFiles files);
+
+/// All files under `folder`, and the folders of parts directly in it. Local.
+[[nodiscard]] std::size_t files_under(const std::filesystem::path& folder);
+[[nodiscard]] std::vector<std::filesystem::path> part_folders(const std::filesystem::path& folder);
+
+/// Runs `work` on rank 0 while the others wait; what it throws is thrown on all.
+template <class Work>
+void on_first_rank(Work&& work) {
+  shardgpt::run_phase(world(), [&] {
+    if (world().rank() == 0) {
+      work();
+    }
+  });
+}
+
 /// What `work` throws, as text; empty where it throws nothing.
 template <class Work>
 std::string error_of(Work&& work) {

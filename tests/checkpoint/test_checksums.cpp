@@ -47,6 +47,7 @@ BOOST_AUTO_TEST_SUITE(checksums)
 
 BOOST_AUTO_TEST_CASE(known_value) {
   BOOST_TEST(crc32_of(std::string("123456789")) == 0xcbf43926U);
+  BOOST_TEST(crc32_of(std::string(), 5) == 5U);
   BOOST_TEST(crc32_of(std::string("6789"), crc32_of(std::string("12345"))) == 0xcbf43926U);
 }
 

@@ -115,4 +115,33 @@ BOOST_AUTO_TEST_CASE(damaged_ones_are_set_aside_without_losing_an_earlier_one) {
   BOOST_TEST(damaged_checkpoints(run).size() == 2);
 }
 
+BOOST_AUTO_TEST_CASE(the_newest_three_damaged_ones_stay) {
+  make(9);
+  for (const char* name :
+       {"step_00000002.h5.damaged", "step_00000010.h5.damaged", "step_00000003.h5.damaged",
+        "step_00000003.h5.damaged.2", "step_00000003.h5.damaged.10", "step_00000001.h5.damaged.x"}) {
+    touch(name);
+  }
+  BOOST_TEST(damaged_checkpoints(run).size() == 5);
+  apply_retention(run, 3);
+  const auto left = damaged_checkpoints(run);
+  BOOST_TEST_REQUIRE(left.size() == kept_damaged);
+  BOOST_TEST(left[0].filename() == "step_00000003.h5.damaged.2");
+  BOOST_TEST(left[1].filename() == "step_00000003.h5.damaged.10");
+  BOOST_TEST(left[2].filename() == "step_00000010.h5.damaged");
+  BOOST_TEST(std::filesystem::exists(run / "checkpoints/step_00000001.h5.damaged.x"));
+}
+
+// Nothing is deleted while no checkpoint can be read: a damaged one may be all there is.
+BOOST_AUTO_TEST_CASE(damaged_ones_stay_where_none_is_sound) {
+  for (int number = 2; number < 7; ++number) {
+    touch("step_00000002.h5.damaged." + std::to_string(number));
+  }
+  apply_retention(run, 3);
+  BOOST_TEST(damaged_checkpoints(run).size() == 5);
+  touch("step_00000004.h5");
+  apply_retention(run, 0);
+  BOOST_TEST(damaged_checkpoints(run).size() == 5);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

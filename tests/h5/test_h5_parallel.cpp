@@ -1,4 +1,4 @@
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 #include <unistd.h>
@@ -15,13 +15,13 @@ const MpiComm& world() {
 }
 
 /// A file with one dataset of 100 elements, made by rank 0.
-struct ParallelFile {
+struct HundredFloats {
   std::filesystem::path file =
       std::filesystem::temp_directory_path() /
       world().broadcast("shardgpt-h5-parallel-" + std::to_string(::getpid()) + ".h5", 0);
   static constexpr std::int64_t elements = 100;
 
-  ParallelFile() {
+  HundredFloats() {
     run_phase(world(), [&] {
       if (world().rank() == 0) {
         std::filesystem::remove(file);
@@ -31,7 +31,7 @@ struct ParallelFile {
       }
     });
   }
-  ~ParallelFile() {
+  ~HundredFloats() {
     world().barrier();
     if (world().rank() == 0) {
       std::error_code ignored;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(cut_at_the_limit) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(h5_parallel, ParallelFile)
+BOOST_FIXTURE_TEST_SUITE(h5_parallel, HundredFloats)
 
 // Every rank brings another number of chunks, rank 0 none where there are others.
 BOOST_AUTO_TEST_CASE(unlike_numbers_of_chunks_are_written_and_read) {
@@ -101,34 +101,68 @@ BOOST_AUTO_TEST_CASE(unlike_numbers_of_chunks_are_written_and_read) {
       append_chunks(chunks, i, std::span<const float>(all).subspan(static_cast<std::size_t>(i), 1), 4);
     }
   }
-  H5File out = open_parallel(world(), file, H5File::Access::read_write);
-  write_collective(world(), out, "/data", chunks);
-  flush_parallel(world(), out);
-  std::vector<float> read(elements);
-  std::vector<FloatChunk<float>> wanted;
-  append_chunks(wanted, 0, std::span(read), 40 * (world().rank() + 1));
-  read_collective(world(), out, "/data", wanted);
-  close_parallel(world(), out);
-  REQUIRE_ON_ALL_RANKS(read == all);
+  for (const MpiIoMode mode : {MpiIoMode::collective, MpiIoMode::independent}) {
+    ParallelFile out(world(), file, {mode, {}});
+    out.write("/data", chunks);
+    out.flush();
+    out.close();
+    std::vector<float> read(elements);
+    H5File::open(file, H5File::Access::read).read_floats("/data", 0, read);
+    REQUIRE_ON_ALL_RANKS(read == all);
+    world().barrier();
+    std::ranges::for_each(all, [](float& value) { value = -value; });  // the next mode must change the file
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_one_rank_cannot_do_is_the_same_error_on_all) {
-  H5File out = open_parallel(world(), file, H5File::Access::read_write);
+  ParallelFile out(world(), file);
   const std::vector<float> values(10);
   std::vector<FloatChunk<const float>> chunks;
   if (world().rank() == world().size() - 1) {
     append_chunks(chunks, elements - 5, std::span<const float>(values), 1000);
   }
-  const std::string outside = error_of([&] { write_collective(world(), out, "/data", chunks); });
+  const std::string outside = error_of([&] { out.write("/data", chunks); });
   REQUIRE_ON_ALL_RANKS(outside.find("elements 95 to 105 are wanted of 100") != std::string::npos);
-  const std::string missing = error_of([&] { write_collective(world(), out, "/none", {}); });
+  const std::string missing = error_of([&] { out.write("/none", {}); });
   REQUIRE_ON_ALL_RANKS(missing.find("/none") != std::string::npos);
-  close_parallel(world(), out);
+  out.close();
+}
+
+// HDF5 converts types with independent transfers only, whatever was asked for.
+BOOST_AUTO_TEST_CASE(a_transfer_that_is_not_collective_after_all_is_an_error) {
+  run_phase(world(), [&] {
+    if (world().rank() == 0) {
+      H5File add = H5File::open(file, H5File::Access::read_write);
+      const std::vector<std::int32_t> numbers(static_cast<std::size_t>(elements));
+      add.create_array<std::int32_t>("/integers", std::span(&elements, 1), numbers);
+      add.close();
+    }
+  });
+  const std::vector<float> values(2);
+  std::vector<FloatChunk<const float>> chunks;
+  append_chunks(chunks, 2 * world().rank(), std::span<const float>(values), 1000);
+  ParallelFile collective(world(), file);
+  const std::string error = error_of([&] { collective.write("/integers", chunks); });
+  REQUIRE_ON_ALL_RANKS(error.find("fell back to independent transfers") != std::string::npos);
+  collective.close();
+  // Asked for, it is none.
+  ParallelFile independent(world(), file, {MpiIoMode::independent, {}});
+  REQUIRE_ON_ALL_RANKS(error_of([&] { independent.write("/integers", chunks); }).empty());
+  independent.close();
+}
+
+BOOST_AUTO_TEST_CASE(a_hint_that_mpi_cannot_take_is_the_same_error_on_all) {
+  const ParallelIo io{MpiIoMode::collective,
+                      {{std::string(std::size_t{2} * MPI_MAX_INFO_KEY, 'k'), "value"}}};
+  const std::string error = error_of([&] { const ParallelFile out(world(), file, io); });
+  REQUIRE_ON_ALL_RANKS(error.find("MPI takes keys of 1 to") != std::string::npos);
+  ParallelFile out(world(), file,
+                   {MpiIoMode::collective, {{"cb_buffer_size", "4194304"}, {"unknown_to_all", "1"}}});
+  out.close();
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_file_is_the_same_error_on_all) {
-  const std::string error =
-      error_of([&] { (void)open_parallel(world(), file.string() + ".none", H5File::Access::read); });
+  const std::string error = error_of([&] { const ParallelFile out(world(), file.string() + ".none"); });
   REQUIRE_ON_ALL_RANKS(error.find(".none") != std::string::npos);
 }
 

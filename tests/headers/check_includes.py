@@ -53,6 +53,7 @@ OWNERS = {
     r"CLI/.*": ["train/train_options", "data_prep/prep_options", "checkpoints/options"],
     r"immintrin\.h|arm_neon\.h": ["kernels/cpu/vector"],
     r"xxhash\.h": ["tokens", "data_prep"],
+    r"libdeflate\.h": ["checkpoint/checksums"],
     r"zlib\.h": ["checkpoint", "data_prep/gzip_source"],
     r"zstd\.h": ["data_prep/zstd_source"],
     r"(arrow|parquet)/.*": ["data_prep/parquet_text_arrow"],

@@ -57,7 +57,7 @@ MpiComm::~MpiComm() {
 MpiComm MpiComm::split_by_node() const {
   MPI_Comm raw = MPI_COMM_NULL;
   SHARDGPT_MPI(MPI_Comm_split_type(raw_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &raw));
-  return MpiComm(raw);
+  return MpiComm(raw, waiting_);
 }
 
 void MpiComm::complete(MPI_Request request) const {
@@ -66,6 +66,12 @@ void MpiComm::complete(MPI_Request request) const {
   } else {
     SHARDGPT_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
   }
+}
+
+MpiComm MpiComm::split(int colour) const {
+  MPI_Comm raw = MPI_COMM_NULL;
+  SHARDGPT_MPI(MPI_Comm_split(raw_, colour, rank_, &raw));
+  return MpiComm(raw, waiting_);
 }
 
 void MpiComm::barrier() const {

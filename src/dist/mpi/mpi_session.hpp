@@ -52,6 +52,8 @@ class MpiComm {
   }
   /// The ranks that share memory with this one.
   [[nodiscard]] MpiComm split_by_node() const;
+  /// The ranks that bring the same `colour` (0 or more), in the order of their ranks here.
+  [[nodiscard]] MpiComm split(int colour) const;
 
   void barrier() const;
   void broadcast(std::span<std::byte> bytes, int root) const;
