@@ -7,6 +7,7 @@
 #include "checkpoint/layout.hpp"
 #include "checkpoint/tensor_records.hpp"
 #include "core/checked.hpp"
+#include "h5/h5_version.hpp"
 
 namespace shardgpt {
 namespace {
@@ -74,6 +75,10 @@ CheckpointInfo read_checkpoint_info(const std::filesystem::path& path) {
   } catch (const std::overflow_error& error) {
     throw DamagedCheckpoint(path, error.what());
   }
+}
+
+std::string hdf5_version() {
+  return h5_library_version();
 }
 
 TensorChecksums read_tensor_checksums(const H5File& file, const TensorTable& table) {
