@@ -10,6 +10,7 @@
 #include "checkpoint/tensor_records.hpp"
 #include "checkpoint/unit_datasets.hpp"
 #include "core/checked.hpp"
+#include "h5/h5_version.hpp"
 
 namespace shardgpt {
 namespace {
@@ -125,6 +126,10 @@ std::uintmax_t stored_bytes(const CheckpointInfo& info) {
     bytes += std::filesystem::file_size(part_path(info, static_cast<std::int64_t>(part)));
   }
   return bytes;
+}
+
+std::string hdf5_version() {
+  return h5_library_version();
 }
 
 TensorChecksums read_tensor_checksums(const H5File& file, const TensorTable& table) {

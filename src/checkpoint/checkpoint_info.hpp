@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,9 @@ struct CheckpointInfo {
 /// POSIX reads. Throws DamagedCheckpoint, InputError (unknown layout version), H5Error (locked, or the system
 /// refuses).
 [[nodiscard]] CheckpointInfo read_checkpoint_info(const std::filesystem::path& path);
+
+/// Version of the HDF5 library that reads and writes checkpoints.
+[[nodiscard]] std::string hdf5_version();
 
 /// The stored checksums of every tensor.
 [[nodiscard]] TensorChecksums read_tensor_checksums(const H5File& file, const TensorTable& table);

@@ -1,15 +1,15 @@
 #include "train/provenance.hpp"
 
-#include "h5/h5_version.hpp"
+#include "checkpoint/checkpoint_info.hpp"
 #include "kernels/cpu/matrix_products.hpp"
 #include "train/version.hpp"
 
 namespace shardgpt {
 
 nlohmann::json provenance(const TrainConfig& config, const MpiComm& comm) {
-  return {{"version", version_text()},    {"mpi", MpiSession::library_version()},
-          {"hdf5", h5_library_version()}, {"onednn", cpu::products_library_version()},
-          {"ranks", comm.size()},         {"command_line", config.command_line}};
+  return {{"version", version_text()}, {"mpi", MpiSession::library_version()},
+          {"hdf5", hdf5_version()},    {"onednn", cpu::products_library_version()},
+          {"ranks", comm.size()},      {"command_line", config.command_line}};
 }
 
 }  // namespace shardgpt
