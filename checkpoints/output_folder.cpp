@@ -1,6 +1,7 @@
 #include "checkpoints/output_folder.hpp"
 
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -48,6 +49,15 @@ PendingOutput::~PendingOutput() {
   if (!published_) {
     std::error_code ignored;  // the error that ended the work is the one to report
     std::filesystem::remove_all(temporary_, ignored);
+  }
+}
+
+void PendingOutput::require_space(std::int64_t bytes) const {
+  const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+  const std::uintmax_t available = std::filesystem::space(folder).available;
+  if (std::cmp_less(available, bytes)) {
+    throw Error("cannot write " + target_.string() + ": it needs " + std::to_string(bytes) + " bytes, " +
+                std::to_string(available) + " are free in " + folder.string());
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 namespace shardgpt {
@@ -19,6 +20,8 @@ class PendingOutput {
   PendingOutput& operator=(const PendingOutput&) = delete;
   ~PendingOutput();
 
+  /// Throws Error where the file system has less than `bytes` free: said before the work, not at its end.
+  void require_space(std::int64_t bytes) const;
   /// Where to write.
   [[nodiscard]] const std::filesystem::path& path() const { return temporary_; }
   /// Makes the content durable and gives it its name.

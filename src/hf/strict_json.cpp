@@ -6,10 +6,18 @@
 #include "core/error.hpp"
 
 namespace shardgpt {
+namespace {
+
+// Files read here nest three deep. The library that prints a value for a message recurses.
+constexpr int depth_limit = 64;
+
+}  // namespace
 
 nlohmann::json parse_strict_object(const std::string& text, const std::string& where) {
   std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    SHARDGPT_REQUIRE(depth <= depth_limit,
+                     where + ": nested deeper than " + std::to_string(depth_limit) + " levels");
     switch (event) {
       case nlohmann::json::parse_event_t::object_start:
         open_objects.emplace_back();
