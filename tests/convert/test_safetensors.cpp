@@ -85,6 +85,9 @@ BOOST_AUTO_TEST_CASE(headers_that_lie_are_refused) {
       {R"({"__metadata__":{"format":1}})", "", "__metadata__"},
       {R"([1,2])", "", "does not start with"},
       {R"( {})", "", "does not start with"},
+      {object({entry("a", std::string(100'000, '['), "[0,16]")}), bytes, "nested deeper than 64"},
+      {object({entry("a", std::string(100'000, '[') + std::string(100'000, ']'), "[0,16]")}), bytes,
+       "nested deeper than 64"},
       {R"({"a":)", "", "not valid JSON"},
       {R"({} x)", "", "not valid JSON"},
       {"", "", "does not start with"}};
