@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "hf/strict_json.hpp"
 
 namespace shardgpt {
 namespace {
@@ -36,7 +37,7 @@ class HfFields {
         continue;
       }
       SHARDGPT_REQUIRE(chosen == nullptr || integer(chosen) == integer(name),
-                       text(name) + ", but " + chosen + " is " + at(chosen).dump());
+                       text(name) + ", but " + chosen + " is " + brief(at(chosen)));
       chosen = chosen == nullptr ? name : chosen;
     }
     SHARDGPT_REQUIRE(chosen != nullptr, where_ + ": " + names[0] + " is missing");
@@ -52,7 +53,7 @@ class HfFields {
 
   /// "FILE: NAME is VALUE"
   [[nodiscard]] std::string text(const std::string& name) const {
-    return where_ + ": " + name + " is " + json_[name].dump();
+    return where_ + ": " + name + " is " + brief(json_[name]);
   }
   [[nodiscard]] const std::string& where() const { return where_; }
 

@@ -27,7 +27,7 @@ nlohmann::json parse_strict_object(const std::string& text, const std::string& w
         break;
       case nlohmann::json::parse_event_t::key:
         SHARDGPT_REQUIRE(open_objects.back().insert(parsed.get<std::string>()).second,
-                         where + ": the key " + parsed.dump() + " comes twice");
+                         where + ": the key " + brief(parsed) + " comes twice");
         break;
       default:
         break;
@@ -41,6 +41,16 @@ nlohmann::json parse_strict_object(const std::string& text, const std::string& w
   } catch (const nlohmann::json::exception& error) {
     throw InputError(where + ": not valid JSON: " + error.what());
   }
+}
+
+std::string brief(const nlohmann::json& value) {
+  constexpr std::size_t longest = 200;
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);  // so that a cut splits no character
+  if (text.size() > longest) {
+    text.resize(longest);
+    text += "...";
+  }
+  return text;
 }
 
 }  // namespace shardgpt

@@ -99,6 +99,13 @@ BOOST_AUTO_TEST_CASE(headers_that_lie_are_refused) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(messages_stay_short) {
+  const std::string many = "[" + std::string(10'000, '1') + "]";
+  const std::string error = open_error(*this, object({entry("a", many, "[0,16]")}), std::string(16, 'x'));
+  BOOST_TEST(has(error, "..."), error);
+  BOOST_TEST(error.size() < 500);
+}
+
 BOOST_AUTO_TEST_CASE(lengths_that_lie_are_refused) {
   const auto file = path / "bad.safetensors";
   for (const std::uint64_t length : {std::uint64_t{9}, std::uint64_t{100'000'000}, std::uint64_t{100'000'001},
