@@ -5,6 +5,7 @@
 #include "checkpoints/llmc_format.hpp"
 #include "checkpoints/output_folder.hpp"
 #include "checkpoints/source_checkpoint.hpp"
+#include "core/log.hpp"
 #include "hf/binary_writer.hpp"
 #include "hf/weight_io.hpp"
 
@@ -35,6 +36,15 @@ void write_tensor(const SourceCheckpoint& source, const LlmcTensor& place, Weigh
   append_weights(file, type, std::vector<float>(static_cast<std::size_t>(place.pad_elements)), tensor.name);
 }
 
+void warn_of_what_is_lost(const ModelConfig& config) {
+  const std::int64_t taken = llmc_end_of_text(config.vocab);
+  if (config.bos_token != taken || config.eos_token != taken) {
+    log_warning("the file keeps no token ids: begin of text " + std::to_string(config.bos_token) +
+                " and end of text " + std::to_string(config.eos_token) + " are lost, an import takes " +
+                std::to_string(taken));
+  }
+}
+
 }  // namespace
 
 void export_to_llmc(const ExportLlmcOptions& options, std::ostream& out) {
@@ -42,6 +52,7 @@ void export_to_llmc(const ExportLlmcOptions& options, std::ostream& out) {
   const LlmcHeader header = llmc_header_of(source.info().config, options.dtype);
   PendingOutput output(options.output, PendingOutput::Kind::file,
                        options.overwrite ? Overwrite::allow : Overwrite::refuse);
+  warn_of_what_is_lost(header.config);
   output.require_space(llmc_file_bytes(header));
   BinaryWriter file(output.path());
   const std::string start = make_llmc_header(header);

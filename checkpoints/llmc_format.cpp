@@ -81,7 +81,7 @@ LlmcHeader parse_llmc_header(std::span<const std::byte> start, std::int64_t file
   config.heads = word(start, word_heads);
   config.embd = word(start, word_embd);
   config.layer_norm_epsilon = layer_norm_epsilon;
-  config.bos_token = config.eos_token = std::min(last_gpt2_token, config.vocab - 1);
+  config.bos_token = config.eos_token = llmc_end_of_text(config.vocab);
   header.padded_vocab = word(start, word_padded_vocab);
   try {
     config.validate();
@@ -105,6 +105,10 @@ LlmcHeader llmc_header_of(const ModelConfig& config, WeightType type) {
                    "the model's layer-norm epsilon is " + std::to_string(config.layer_norm_epsilon) +
                        ", llm.c computes with 0.00001");
   return {config, round_up(config.vocab, vocab_multiple), type};
+}
+
+std::int64_t llmc_end_of_text(std::int64_t vocab) {
+  return std::min(last_gpt2_token, vocab - 1);
 }
 
 std::string make_llmc_header(const LlmcHeader& header) {

@@ -36,6 +36,10 @@ struct LlmcHeader {
 /// model that llm.c does not compute: its layer-norm epsilon is 1e-5. `type` is f32 or bf16.
 [[nodiscard]] LlmcHeader llmc_header_of(const ModelConfig& config, WeightType type);
 
+/// What an import of a model of this size takes for its token ids, of which the file has none: GPT-2's end of
+/// text, or the last id of a smaller vocabulary.
+[[nodiscard]] std::int64_t llmc_end_of_text(std::int64_t vocab);
+
 /// The header's 1024 bytes.
 [[nodiscard]] std::string make_llmc_header(const LlmcHeader& header);
 

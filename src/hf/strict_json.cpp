@@ -10,6 +10,19 @@ namespace {
 
 // Files read here nest three deep. The library that prints a value for a message recurses.
 constexpr int depth_limit = 64;
+constexpr std::size_t longest_quote = 200;
+
+/// The start of a text for a message, cut between two characters of UTF-8.
+std::string shortened(std::string text) {
+  if (text.size() <= longest_quote) {
+    return text;
+  }
+  std::size_t end = longest_quote;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
+    --end;
+  }
+  return text.substr(0, end) + "...";
+}
 
 }  // namespace
 
@@ -39,18 +52,12 @@ nlohmann::json parse_strict_object(const std::string& text, const std::string& w
     SHARDGPT_REQUIRE(json.is_object(), where + ": not a JSON object");
     return json;
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(where + ": not valid JSON: " + error.what());
+    throw InputError(where + ": not valid JSON: " + shortened(error.what()));
   }
 }
 
 std::string brief(const nlohmann::json& value) {
-  constexpr std::size_t longest = 200;
-  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);  // so that a cut splits no character
-  if (text.size() > longest) {
-    text.resize(longest);
-    text += "...";
-  }
-  return text;
+  return shortened(value.dump());
 }
 
 }  // namespace shardgpt

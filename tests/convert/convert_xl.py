@@ -23,13 +23,13 @@ SKIPPED = 77
 
 
 def run(*command):
-    """Wall seconds and peak resident bytes of one process."""
+    """Wall and CPU seconds and peak resident bytes of one process."""
     start = time.monotonic()
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     pid = os.posix_spawn(command[0], [str(part) for part in command], os.environ, file_actions=quiet)
     _, status, usage = os.wait4(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, command
-    return time.monotonic() - start, usage.ru_maxrss * 1024
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
 def copy_rate(path, work):
@@ -55,11 +55,11 @@ class Conversions:
 
     def step(self, name, moved_bytes, *arguments):
         """Runs a command that reads and writes `moved_bytes` together."""
-        seconds, peak = run(CONVERT, *arguments)
+        seconds, cpu_seconds, peak = run(CONVERT, *arguments)
         within = peak <= LIMIT_BYTES
         self.failed += not within
         rate = moved_bytes / seconds
-        print(f"{name:24} {seconds:7.1f} s  {rate / 1e6:7.0f} MB/s of reads and writes, {rate / (2 * self.rate):5.2f} of cp"
+        print(f"{name:24} {seconds:6.1f} s, {cpu_seconds:6.1f} s of CPU  {rate / 1e6:7.0f} MB/s of reads and writes, {rate / (2 * self.rate):5.2f} of cp"
               f"  {peak / 1e6:5.0f} MB resident{'' if within else '  TOO MUCH'}", flush=True)
 
     def all(self):
@@ -73,7 +73,8 @@ class Conversions:
 
         run(CONVERT, "to-hf", first, "--output", folder, "--max-part-size", "1TB")
         self.rate = copy_rate(folder / "model.safetensors", work)
-        print(f"{PRESET}: {report['parameters']} parameters; cp and sync: {self.rate / 1e6:.0f} MB/s", flush=True)
+        print(f"{PRESET}: {report['parameters']} parameters; cp and sync: {self.rate / 1e6:.0f} MB/s; "
+              f"load {os.getloadavg()[0]:.1f}", flush=True)
         assert shapes_of(folder / "model.safetensors") == wanted
         shutil.rmtree(folder)
         self.step("to-hf", 2 * weights, "to-hf", first, "--output", folder, "--max-part-size", "1TB")
@@ -87,7 +88,7 @@ class Conversions:
             assert (parts / name).stat().st_size <= 1.01 * part_bytes
             found.update(shapes_of(parts / name))
         assert found == wanted
-        self.step("verify against parts", 4 * weights, "verify", first, "--against", parts)
+        self.step("verify against parts", 4.5 * weights, "verify", first, "--against", parts)
         shutil.rmtree(parts)
         self.step("verify against folder", 5 * weights, "verify", first, "--against", folder)
         self.step("from-hf", 2 * weights, "from-hf", folder, "--output", second)

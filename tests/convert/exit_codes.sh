@@ -44,6 +44,11 @@ expect 2 "exists" to-llmc "$work/a.h5" --output "$work/a.bin"
 expect 2 "not float16" to-llmc "$work/a.h5" --output "$work/b.bin" --dtype f16
 expect 0 "wrote 28 tensors" from-llmc "$work/a.bin" --output "$work/b.h5"
 expect 0 "computes the same" verify "$work/b.h5" --against "$work/a.bin"
+mkdir "$work/ids"
+cp "$reference/model.safetensors" "$work/ids"
+sed 's/"eos_token_id": *[0-9]*/"eos_token_id": 7/' "$reference/config.json" >"$work/ids/config.json"
+expect 0 "wrote" from-hf "$work/ids" --output "$work/ids.h5"
+expect 0 "warning: .* end of text 7 are lost" to-llmc "$work/ids.h5" --output "$work/ids.bin"
 expect 2 "magic number 20240326" from-llmc "$work/a.h5" --output "$work/c.h5"
 printf X | dd of="$work/a.h5" bs=1 seek=100000 conv=notrunc 2>/dev/null
 expect 2 "is damaged" verify "$work/a.h5"

@@ -100,10 +100,19 @@ BOOST_AUTO_TEST_CASE(headers_that_lie_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(messages_stay_short) {
-  const std::string many = "[" + std::string(10'000, '1') + "]";
-  const std::string error = open_error(*this, object({entry("a", many, "[0,16]")}), std::string(16, 'x'));
-  BOOST_TEST(has(error, "..."), error);
-  BOOST_TEST(error.size() < 500);
+  const std::string number(10'000, '1');
+  std::string list(1, '[');
+  std::string text = "\"";
+  for (int i = 0; i < 5'000; ++i) {
+    list += "1,";
+    text += "\u00e9";
+  }
+  for (const std::string& wrong :
+       {"[" + number + "]", "\"" + number + "\"", list + "1]", "{\"1\":" + text + "\"}"}) {
+    const std::string error = open_error(*this, object({entry("a", wrong, "[0,16]")}), std::string(16, 'x'));
+    BOOST_TEST(has(error, "..."), error);
+    BOOST_TEST(error.size() < 500);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(lengths_that_lie_are_refused) {

@@ -21,7 +21,7 @@ failed=0
 mkdir -p "$build/findings"
 for target in "${targets[@]}"; do
   mkdir -p "$build/corpus/$target"
-  options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -max_len=8192
+  options=(-max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 -print_final_stats=1 -max_len=8192
     -artifact_prefix="$build/findings/$target-")
   case $target in
     safetensors | hf_config) options+=(-dict="$here/json.dict") ;;
