@@ -12,20 +12,27 @@
 namespace shardgpt {
 namespace {
 
-/// A linear weight, whole, as [out, in].
-std::vector<float> transposed(const SourceCheckpoint& source, const TensorSpec& tensor) {
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(tensor.elements));
-  source.stream(tensor, StateKind::param, [&](std::span<const float> piece) {
-    values.insert(values.end(), piece.begin(), piece.end());
-  });
-  std::vector<float> result(values.size());
-  transpose(values, tensor.shape[0], tensor.shape[1], result);
-  return result;
-}
+/// Turns linear weights. Keeps its memory: fresh pages for each weight cost more than the copying.
+class Transposer {
+ public:
+  /// A whole linear weight as [out, in]; valid until the next call.
+  std::span<const float> operator()(const SourceCheckpoint& source, const TensorSpec& tensor) {
+    values_.clear();
+    source.stream(tensor, StateKind::param, [&](std::span<const float> piece) {
+      values_.insert(values_.end(), piece.begin(), piece.end());
+    });
+    result_.resize(values_.size());
+    transpose(values_, tensor.shape[0], tensor.shape[1], result_);
+    return result_;
+  }
+
+ private:
+  std::vector<float> values_;
+  std::vector<float> result_;
+};
 
 void write_tensor(const SourceCheckpoint& source, const LlmcTensor& place, WeightType type,
-                  BinaryWriter& file) {
+                  Transposer& transposed, BinaryWriter& file) {
   const TensorSpec& tensor = source.table().tensors()[place.index];
   if (place.transposed) {
     append_weights(file, type, transposed(source, tensor), tensor.name);
@@ -57,8 +64,9 @@ void export_to_llmc(const ExportLlmcOptions& options, std::ostream& out) {
   BinaryWriter file(output.path());
   const std::string start = make_llmc_header(header);
   file.write(std::as_bytes(std::span(start)));
+  Transposer transposed;
   for (const LlmcTensor& place : llmc_tensors(source.table(), header)) {
-    write_tensor(source, place, header.type, file);
+    write_tensor(source, place, header.type, transposed, file);
   }
   file.finish();
   output.publish();

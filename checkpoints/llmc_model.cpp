@@ -32,19 +32,18 @@ void LlmcModel::stream(const TensorSpec& tensor,
                        const std::function<void(std::span<const float>)>& consume) const {
   const LlmcTensor& place = places_.at(static_cast<std::size_t>(&tensor - table_.tensors().data()));
   if (place.transposed) {
-    std::vector<float> stored(static_cast<std::size_t>(tensor.elements));
-    read_weights(file_, place.first_byte, header_.type, stored);
-    std::vector<float> values(stored.size());
-    transpose(stored, tensor.shape[1], tensor.shape[0], values);
-    consume(values);
+    stored_.resize(static_cast<std::size_t>(tensor.elements));
+    values_.resize(stored_.size());
+    read_weights(file_, place.first_byte, header_.type, stored_);
+    transpose(stored_, tensor.shape[1], tensor.shape[0], values_);
+    consume(values_);
     return;
   }
   const auto width = static_cast<std::int64_t>(weight_type_bytes(header_.type));
-  std::vector<float> values;
   for (std::int64_t done = 0; done < tensor.elements; done += piece_elements) {
-    values.resize(static_cast<std::size_t>(std::min(piece_elements, tensor.elements - done)));
-    read_weights(file_, place.first_byte + done * width, header_.type, values);
-    consume(values);
+    values_.resize(static_cast<std::size_t>(std::min(piece_elements, tensor.elements - done)));
+    read_weights(file_, place.first_byte + done * width, header_.type, values_);
+    consume(values_);
   }
 }
 

@@ -30,6 +30,10 @@ class LlmcModel {
   LlmcHeader header_;
   TensorTable table_;
   std::vector<LlmcTensor> places_;  ///< in table order
+  // A linear weight as stored and as given out; kept, because fresh pages for each cost more than the
+  // copying.
+  mutable std::vector<float> stored_;
+  mutable std::vector<float> values_;
 };
 
 }  // namespace shardgpt
