@@ -9,7 +9,8 @@ namespace shardgpt {
 enum class Overwrite { refuse, allow };
 
 /// A folder or file that appears under its name only when it is complete. Written beside it under a temporary
-/// name, which the destructor removes unless publish() was called.
+/// name, which the destructor removes unless publish() was called; what a process that was killed left there
+/// is removed by the next one for the same output on the same machine.
 class PendingOutput {
  public:
   enum class Kind { file, folder };
@@ -28,6 +29,7 @@ class PendingOutput {
   void publish();
 
  private:
+  [[nodiscard]] std::filesystem::path folder() const;
   void replace_folder() const;
 
   std::filesystem::path target_;

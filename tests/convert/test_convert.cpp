@@ -205,6 +205,29 @@ BOOST_AUTO_TEST_CASE(outputs_that_exist_are_kept_unless_asked) {
                  "exists"));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_killed_conversion_left_is_removed_by_the_next) {
+  std::string name;
+  {
+    const PendingOutput output(path / "out", PendingOutput::Kind::folder, Overwrite::refuse);
+    name = output.path().string();
+    BOOST_TEST(std::filesystem::is_directory(name));
+  }
+  BOOST_TEST(!std::filesystem::exists(name));
+  const std::string prefix = name.substr(0, name.rfind('.') + 1);
+  const std::string of_no_process = prefix + "2147483647";
+  const std::string of_a_process = prefix + "1";
+  const std::string of_another_machine = (path / "out.tmp.elsewhere.2147483647").string();
+  for (const std::string& left : {of_no_process, of_a_process, of_another_machine, prefix + "x"}) {
+    std::filesystem::create_directory(left);
+    std::ofstream(left + "/part") << "x";
+  }
+  export_to_hf(to("out"), out);
+  BOOST_TEST(!std::filesystem::exists(of_no_process));
+  BOOST_TEST(std::filesystem::exists(of_a_process));
+  BOOST_TEST(std::filesystem::exists(of_another_machine));
+  BOOST_TEST(std::filesystem::exists(prefix + "x"));
+}
+
 BOOST_AUTO_TEST_CASE(lack_of_space_is_said_before_the_work) {
   const PendingOutput output(path / "out", PendingOutput::Kind::file, Overwrite::refuse);
   output.require_space(1);
