@@ -6,17 +6,18 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PRESET ?= cpu-release
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 180
 BUILD := build/$(PRESET)
 SETUP := cmake/setup-debian.sh
 
-.PHONY: help setup build demo check check-release check-asan check-tsan check-hf check-long bench lint format install clean
+.PHONY: help setup build demo check check-release check-asan check-tsan check-hf check-long fuzz bench lint format install clean
 
 help: ## this list
 	@echo 'shardgpt: trains GPT-2 fully sharded over MPI'
 	@echo
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 	@echo
-	@echo '  Variables: JOBS=$(JOBS) PRESET=$(PRESET) PREFIX=$(PREFIX)'
+	@echo '  Variables: JOBS=$(JOBS) PRESET=$(PRESET) PREFIX=$(PREFIX) FUZZ_SECONDS=$(FUZZ_SECONDS)'
 
 setup: ## install every Debian package that building and checking need
 	@$(SETUP)
@@ -51,14 +52,23 @@ check-tsan:
 
 check-hf: build ## compare with Hugging Face transformers and tokenizers and with tiktoken (Python, from PyPI)
 	@$(SETUP) --optional hf
-	sh tests/hf/run.sh $(BUILD)/bin/shardgpt-convert tests/reference/tiny-a build
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target tests_hf
+	@/usr/bin/python3 -c 'import torch' || { echo 'python3-torch is missing: apt-get install python3-torch' >&2; exit 1; }
+	sh tests/hf/venv.sh build/hf-venv tests/hf/requirements.txt --system-site-packages
 	sh tests/hf/venv.sh build/tokenizer-venv tests/hf/tokenizer_requirements.txt
 	ctest --preset $(PRESET) -L hf
 
-check-long: ## the tests that take more than minutes
+check-long: ## the tests that take more than minutes, then fuzz
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 	ctest --preset $(PRESET) --parallel $(JOBS) -L long
+	$(MAKE) fuzz
+
+fuzz: ## libFuzzer on the readers of foreign files, FUZZ_SECONDS for each of the four (clang)
+	@$(SETUP) --optional build fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
+	bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 bench: build ## speed of this machine: kernels, a training step, the tokenizer; into build/PRESET/bench
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_tokenizer bench_checkpoint

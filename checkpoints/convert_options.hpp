@@ -23,7 +23,17 @@ struct ExportOptions {
 struct ImportOptions {
   std::filesystem::path source;
   std::filesystem::path output;
+  bool overwrite = false;
+};
+
+struct ImportHfOptions : ImportOptions {
   bool cut_vocab = false;
+};
+
+struct ExportLlmcOptions {
+  std::filesystem::path checkpoint;
+  std::filesystem::path output;
+  WeightType dtype = WeightType::f32;  ///< f32 or bf16
   bool overwrite = false;
 };
 
@@ -34,8 +44,21 @@ struct MergeOptions {
   bool overwrite = false;
 };
 
-struct CheckOptions {
+struct InspectOptions {
+  std::filesystem::path model;  ///< checkpoint, run folder, Hugging Face folder or model file of llm.c
+  bool quick = false;           ///< read no values
+  bool json = false;
+};
+
+/// Logits of the same weights, computed twice, are equal; this is for weights that went through another
+/// program.
+inline constexpr double default_logit_limit = 1e-4;
+
+struct VerifyOptions {
   std::filesystem::path checkpoint;
+  std::filesystem::path against;  ///< what inspect takes; empty: checksums only
+  std::int64_t tokens = 16;  ///< of the sequence whose logits are compared, at most the model's positions
+  double limit = default_logit_limit;
 };
 
 }  // namespace shardgpt

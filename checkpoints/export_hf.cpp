@@ -82,6 +82,8 @@ void export_to_hf(const ExportOptions& options, std::ostream& out) {
   const SourceCheckpoint source(options.checkpoint);
   PendingOutput output(options.output, PendingOutput::Kind::folder,
                        options.overwrite ? Overwrite::allow : Overwrite::refuse);
+  output.require_space(
+      checked_mul(source.table().parameters(), narrow<std::int64_t>(weight_type_bytes(options.dtype))));
   const ModelConfig& config = source.info().config;
   if (!options.tokenizer.empty()) {
     copy_tokenizer(options.tokenizer, output.path(), config);

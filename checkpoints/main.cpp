@@ -9,11 +9,12 @@ int main(int argc, char** argv) {
   using namespace shardgpt;
   set_log_prefix("shardgpt-convert");
   try {
-    const ConvertRequest request = parse_convert_options(argc, argv, std::cout, std::cerr);
-    if (!request.command) {
-      return request.exit_code;
+    const ConvertRequest request = parse_convert_options(argc, argv);
+    if (request.command) {
+      request.command(std::cout);
+    } else {
+      std::cout << request.text;
     }
-    request.command(std::cout);
     std::cout.flush();
     if (!std::cout) {
       throw Error("cannot write to standard output");

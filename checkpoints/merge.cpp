@@ -67,6 +67,8 @@ void merge_checkpoint(const MergeOptions& options, std::ostream& out) {
   const SourceCheckpoint source(options.checkpoint);
   PendingOutput output(options.output, PendingOutput::Kind::file,
                        options.overwrite ? Overwrite::allow : Overwrite::refuse);
+  const std::int64_t kinds = options.optimizer ? state_kinds.size() : 1;
+  output.require_space(kinds * source.table().parameters() * static_cast<std::int64_t>(sizeof(float)));
   if (ending == ".h5") {
     merge_to_h5(source, options.optimizer, output.path());
   } else {

@@ -2,17 +2,17 @@
 
 #include <functional>
 #include <ostream>
+#include <string>
 
 namespace shardgpt {
 
 /// What the command line asks for.
 struct ConvertRequest {
   std::function<void(std::ostream&)> command;  ///< empty: nothing to run
-  int exit_code = 0;                           ///< where there is nothing to run
+  std::string text;                            ///< then: help or version
 };
 
-/// Parses the command line. Help and version go to `out`, usage errors to `error`, with exit code 2.
-[[nodiscard]] ConvertRequest parse_convert_options(int argc, const char* const* argv, std::ostream& out,
-                                                   std::ostream& error);
+/// Parses the command line. Throws InputError for wrong usage.
+[[nodiscard]] ConvertRequest parse_convert_options(int argc, const char* const* argv);
 
 }  // namespace shardgpt

@@ -1,6 +1,11 @@
 #include "checkpoints/output_folder.hpp"
 
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -10,8 +15,35 @@
 namespace shardgpt {
 namespace {
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// "NAME.tmp.HOST." and the number of a process.
+std::string sibling_prefix(const std::filesystem::path& target, const std::string& ending) {
+  return target.string() + "." + ending + "." + host_name() + ".";
+}
+
 std::filesystem::path sibling(const std::filesystem::path& target, const std::string& ending) {
-  return target.string() + "." + ending + "." + std::to_string(::getpid());
+  return sibling_prefix(target, ending) + std::to_string(::getpid());
+}
+
+/// Removes what killed processes of this machine left of earlier tries.
+void remove_left_overs(const std::filesystem::path& target, const std::filesystem::path& folder) {
+  const std::string prefix = std::filesystem::path(sibling_prefix(target, "tmp")).filename().string();
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    pid_t process = 0;
+    const char* const end = name.data() + name.size();
+    if (!name.starts_with(prefix) || std::from_chars(name.data() + prefix.size(), end, process).ptr != end ||
+        process <= 0) {
+      continue;
+    }
+    if (::kill(process, 0) != 0 && errno == ESRCH) {
+      std::filesystem::remove_all(entry.path());
+    }
+  }
 }
 
 void require_free(const std::filesystem::path& target, PendingOutput::Kind kind, Overwrite overwrite) {
@@ -37,6 +69,7 @@ PendingOutput::PendingOutput(std::filesystem::path target, Kind kind, Overwrite 
   if (target_.has_parent_path()) {
     std::filesystem::create_directories(target_.parent_path());
   }
+  remove_left_overs(target_, folder());
   temporary_ = sibling(target_, "tmp");
   std::filesystem::remove_all(temporary_);
   if (kind_ == Kind::folder) {
@@ -48,6 +81,18 @@ PendingOutput::~PendingOutput() {
   if (!published_) {
     std::error_code ignored;  // the error that ended the work is the one to report
     std::filesystem::remove_all(temporary_, ignored);
+  }
+}
+
+std::filesystem::path PendingOutput::folder() const {
+  return target_.has_parent_path() ? target_.parent_path() : ".";
+}
+
+void PendingOutput::require_space(std::int64_t bytes) const {
+  const std::uintmax_t available = std::filesystem::space(folder()).available;
+  if (std::cmp_less(available, bytes)) {
+    throw Error("cannot write " + target_.string() + ": it needs " + std::to_string(bytes) + " bytes, " +
+                std::to_string(available) + " are free in " + folder().string());
   }
 }
 

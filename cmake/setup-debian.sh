@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages listed in packages-debian.txt; does nothing where all are installed.
 #
-#   setup-debian.sh [--optional] [GROUP...]     groups: build lint hf slurm; none named: all
+#   setup-debian.sh [--optional] [GROUP...]     groups: build lint hf slurm fuzz; none named: all
 #
 # --optional: where they cannot be installed (another distribution, no root) say so and succeed: on clusters the
 # same libraries often come from modules, and CMake names what it does not find.

@@ -60,6 +60,21 @@ std::uint32_t crc32_of(const std::string& text, std::uint32_t start) {
   return crc32_of(std::as_bytes(std::span(text)), start);
 }
 
+std::uint32_t crc32_of_zeros(std::int64_t bytes) {
+  const Bytef zero = 0;
+  uLong run = crc32(0, &zero, 1);  // of 2^i zeros
+  uLong crc = 0;
+  std::int64_t length = 1;
+  for (std::int64_t rest = bytes; rest > 0; rest /= 2) {
+    if (rest % 2 != 0) {
+      crc = crc32_combine(crc, run, static_cast<z_off_t>(length));
+    }
+    run = crc32_combine(run, run, static_cast<z_off_t>(length));
+    length *= 2;
+  }
+  return static_cast<std::uint32_t>(crc);
+}
+
 std::vector<TensorFragment> fragments_of(const TensorTable& table, std::int64_t unit, std::int64_t begin,
                                          std::int64_t count) {
   const UnitSpec& spec = table.units()[static_cast<std::size_t>(unit)];

@@ -18,6 +18,15 @@ void for_each_field(Visitor&& visit) {
   visit("eos_token", &ModelConfig::eos_token, false);
 }
 
+/// Calls visit(name, member pointer of DropoutRates). The fields are absent where the rate is 0: files of
+/// before they existed read the same.
+template <class Visitor>
+void for_each_rate(Visitor&& visit) {
+  visit("resid_pdrop", &DropoutRates::residual);
+  visit("embd_pdrop", &DropoutRates::embedding);
+  visit("attn_pdrop", &DropoutRates::attention);
+}
+
 bool has_type(const nlohmann::json& value, const std::int64_t& /*field*/) {
   return value.is_number_integer();
 }
@@ -30,6 +39,11 @@ bool has_type(const nlohmann::json& value, const double& /*field*/) {
 nlohmann::json config_to_json(const ModelConfig& config) {
   nlohmann::json json;
   for_each_field([&](const char* name, auto member, bool /*decides*/) { json[name] = config.*member; });
+  for_each_rate([&](const char* name, auto member) {
+    if (config.dropout.*member != 0) {
+      json[name] = config.dropout.*member;
+    }
+  });
   return json;
 }
 
@@ -41,6 +55,13 @@ ModelConfig config_from_json(const nlohmann::json& json) {
     SHARDGPT_REQUIRE(has_type(json[name], config.*member),
                      std::string("model configuration: ") + name + " is " + json[name].dump());
     json[name].get_to(config.*member);
+  });
+  for_each_rate([&](const char* name, auto member) {
+    if (json.contains(name)) {
+      SHARDGPT_REQUIRE(json[name].is_number(),
+                       std::string("model configuration: ") + name + " is " + json[name].dump());
+      json[name].get_to(config.dropout.*member);
+    }
   });
   config.validate();
   return config;

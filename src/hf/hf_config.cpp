@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "hf/strict_json.hpp"
 
 namespace shardgpt {
 namespace {
@@ -36,7 +37,7 @@ class HfFields {
         continue;
       }
       SHARDGPT_REQUIRE(chosen == nullptr || integer(chosen) == integer(name),
-                       text(name) + ", but " + chosen + " is " + at(chosen).dump());
+                       text(name) + ", but " + chosen + " is " + brief(at(chosen)));
       chosen = chosen == nullptr ? name : chosen;
     }
     SHARDGPT_REQUIRE(chosen != nullptr, where_ + ": " + names[0] + " is missing");
@@ -52,7 +53,7 @@ class HfFields {
 
   /// "FILE: NAME is VALUE"
   [[nodiscard]] std::string text(const std::string& name) const {
-    return where_ + ": " + name + " is " + json_[name].dump();
+    return where_ + ": " + name + " is " + brief(json_[name]);
   }
   [[nodiscard]] const std::string& where() const { return where_; }
 
@@ -80,6 +81,16 @@ std::int64_t read_positions(const HfFields& fields) {
 std::int64_t read_token(const HfFields& fields, const char* name, std::int64_t vocab) {
   constexpr std::int64_t gpt2_end_of_text = 50256;
   return fields.has(name) ? fields.integer(name) : std::min(gpt2_end_of_text, vocab - 1);
+}
+
+/// Where the field is absent transformers drops out 0.1.
+double read_dropout(const HfFields& fields, const char* name) {
+  constexpr double absent = 0.1;
+  if (!fields.has(name)) {
+    return absent;
+  }
+  SHARDGPT_REQUIRE(fields.at(name).is_number(), fields.text(name) + ", wanted a number");
+  return fields.at(name).get<double>();
 }
 
 void require_gpt2(const nlohmann::json& json, const HfFields& fields) {
@@ -129,6 +140,8 @@ ModelConfig model_config_from_hf(const nlohmann::json& json, const std::string& 
   }
   config.bos_token = read_token(fields, "bos_token_id", config.vocab);
   config.eos_token = read_token(fields, "eos_token_id", config.vocab);
+  config.dropout = {read_dropout(fields, "resid_pdrop"), read_dropout(fields, "embd_pdrop"),
+                    read_dropout(fields, "attn_pdrop")};
   try {
     config.validate();
   } catch (const InputError& error) {
@@ -151,9 +164,9 @@ nlohmann::ordered_json hf_config_json(const ModelConfig& config, WeightType type
           {"activation_function", "gelu_new"},
           {"layer_norm_epsilon", config.layer_norm_epsilon},
           {"initializer_range", 0.02},
-          {"resid_pdrop", 0.0},
-          {"embd_pdrop", 0.0},
-          {"attn_pdrop", 0.0},
+          {"resid_pdrop", config.dropout.residual},
+          {"embd_pdrop", config.dropout.embedding},
+          {"attn_pdrop", config.dropout.attention},
           {"scale_attn_weights", true},
           {"scale_attn_by_inverse_layer_idx", false},
           {"reorder_and_upcast_attn", false},

@@ -115,6 +115,10 @@ void HfModel::check_tensor(const TensorSpec& tensor, ExtraVocabRows extra_rows) 
                                               ", config.json makes it " + shape_text(tensor.shape));
 }
 
+WeightType HfModel::type_of(const TensorSpec& tensor) const {
+  return weight_type_of(tensors_.at(tensor.name).entry->dtype).value();
+}
+
 void HfModel::read(const TensorSpec& tensor, std::int64_t begin, std::span<float> values) const {
   const HfTensor& found = tensors_.at(tensor.name);
   found.file->read(*found.entry, begin, values);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "hf/hf_weight_files.hpp"
+#include "hf/weight_type.hpp"
 #include "model/tensor_table.hpp"
 
 namespace shardgpt {
@@ -21,6 +22,8 @@ class HfModel {
   [[nodiscard]] const TensorTable& table() const { return table_; }
   [[nodiscard]] const ModelConfig& config() const { return table_.config(); }
 
+  /// Element type in which the folder stores a tensor of the table.
+  [[nodiscard]] WeightType type_of(const TensorSpec& tensor) const;
   /// Elements [begin, begin + values.size()) of a tensor of the table.
   void read(const TensorSpec& tensor, std::int64_t begin, std::span<float> values) const;
   /// Elements [begin, begin + values.size()) of a unit's flat buffer; those past its end become zero.

@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 15> type_bytes =
 /// A JSON number that is a non-negative 64-bit integer.
 std::int64_t read_count(const nlohmann::json& value, const std::string& what) {
   SHARDGPT_REQUIRE(value.is_number_unsigned() && std::in_range<std::int64_t>(value.get<std::uint64_t>()),
-                   what + " is " + value.dump() + ", wanted a non-negative 64-bit integer");
+                   what + " is " + brief(value) + ", wanted a non-negative 64-bit integer");
   return value.get<std::int64_t>();
 }
 
@@ -52,13 +52,13 @@ SafetensorsEntry read_entry(const std::string& name, const nlohmann::json& json,
   SafetensorsEntry entry;
   entry.name = name;
   const nlohmann::json& dtype = field(json, "dtype", what);
-  SHARDGPT_REQUIRE(dtype.is_string(), what + ": dtype is " + dtype.dump() + ", wanted a string");
+  SHARDGPT_REQUIRE(dtype.is_string(), what + ": dtype is " + brief(dtype) + ", wanted a string");
   entry.dtype = dtype.get<std::string>();
   const nlohmann::json& shape = field(json, "shape", what);
-  SHARDGPT_REQUIRE(shape.is_array(), what + ": shape is " + shape.dump() + ", wanted an array");
+  SHARDGPT_REQUIRE(shape.is_array(), what + ": shape is " + brief(shape) + ", wanted an array");
   const nlohmann::json& offsets = field(json, "data_offsets", what);
   SHARDGPT_REQUIRE(offsets.is_array() && offsets.size() == 2,
-                   what + ": data_offsets is " + offsets.dump() + ", wanted two numbers");
+                   what + ": data_offsets is " + brief(offsets) + ", wanted two numbers");
   entry.begin = read_count(offsets[0], what + ": data_offsets");
   entry.end = read_count(offsets[1], what + ": data_offsets");
   std::int64_t bytes = bytes_of_type(entry.dtype, what);
@@ -70,11 +70,11 @@ SafetensorsEntry read_entry(const std::string& name, const nlohmann::json& json,
     }
     bytes = checked_mul(bytes, entry.elements);
   } catch (const std::overflow_error&) {
-    throw InputError(what + ": the product of shape " + shape.dump() + " overflows 64 bits");
+    throw InputError(what + ": the product of shape " + brief(shape) + " overflows 64 bits");
   }
   SHARDGPT_REQUIRE(entry.begin <= entry.end && entry.end - entry.begin == bytes,
-                   what + ": data_offsets " + offsets.dump() + " are not the " + std::to_string(bytes) +
-                       " bytes of " + entry.dtype + " " + shape.dump());
+                   what + ": data_offsets " + brief(offsets) + " are not the " + std::to_string(bytes) +
+                       " bytes of " + entry.dtype + " " + brief(shape));
   return entry;
 }
 

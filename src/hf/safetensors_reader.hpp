@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <span>
 
-#include "hf/file_descriptor.hpp"
+#include "hf/binary_reader.hpp"
 #include "hf/safetensors_header.hpp"
 
 namespace shardgpt {
@@ -14,7 +14,7 @@ class SafetensorsReader {
   /// Throws InputError naming the file and what is wrong with it.
   explicit SafetensorsReader(std::filesystem::path path);
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
   [[nodiscard]] const SafetensorsHeader& header() const { return header_; }
 
   /// Elements [begin, begin + values.size()) of `entry` as floats, exactly. The type must be F32, BF16 or
@@ -22,10 +22,7 @@ class SafetensorsReader {
   void read(const SafetensorsEntry& entry, std::int64_t begin, std::span<float> values) const;
 
  private:
-  void read_bytes(std::int64_t offset, std::span<std::byte> bytes) const;
-
-  std::filesystem::path path_;
-  FileDescriptor file_;
+  BinaryReader file_;
   std::int64_t data_begin_ = 0;
   SafetensorsHeader header_;
 };

@@ -1,14 +1,11 @@
 #include "hf/safetensors_writer.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <stdexcept>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 
 #include "core/checked.hpp"
-#include "core/error.hpp"
+#include "hf/weight_io.hpp"
 
 namespace shardgpt {
 namespace {
@@ -39,30 +36,11 @@ std::string header_text(WeightType type, const std::vector<SafetensorsTensor>& t
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, WeightType type,
                                      std::vector<SafetensorsTensor> tensors,
                                      const std::map<std::string, std::string>& metadata)
-    : path_(std::move(path)),
-      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
-      type_(type),
-      tensors_(std::move(tensors)) {
-  if (file_.get() < 0) {
-    throw Error("cannot create " + path_.string() + ": " + std::strerror(errno));
-  }
+    : file_(std::move(path)), type_(type), tensors_(std::move(tensors)) {
   const std::string header = header_text(type_, tensors_, metadata);
   const std::uint64_t length = header.size();
-  write_bytes(std::as_bytes(std::span(&length, 1)));
-  write_bytes(std::as_bytes(std::span(header)));
-}
-
-void SafetensorsWriter::write_bytes(std::span<const std::byte> bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::write(file_.get(), bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR) {
-      continue;
-    }
-    if (put < 0) {
-      throw Error("cannot write " + path_.string() + ": " + std::strerror(errno));
-    }
-    done += static_cast<std::size_t>(put);
-  }
+  file_.write(std::as_bytes(std::span(&length, 1)));
+  file_.write(std::as_bytes(std::span(header)));
 }
 
 void SafetensorsWriter::append(const std::string& name, std::span<const float> values) {
@@ -70,9 +48,7 @@ void SafetensorsWriter::append(const std::string& name, std::span<const float> v
       static_cast<std::int64_t>(values.size()) > tensors_[current_].elements - written_) {
     throw std::logic_error("safetensors: " + name + " is written out of turn or too long");
   }
-  raw_.resize(values.size() * weight_type_bytes(type_));
-  encode_weights(type_, values, raw_, name);
-  write_bytes(raw_);
+  append_weights(file_, type_, values, name);
   written_ += static_cast<std::int64_t>(values.size());
   if (written_ == tensors_[current_].elements) {
     ++current_;
@@ -84,9 +60,7 @@ void SafetensorsWriter::finish() {
   if (current_ != tensors_.size()) {
     throw std::logic_error("safetensors: " + tensors_[current_].name + " is incomplete");
   }
-  if (::fsync(file_.get()) != 0 || file_.close() != 0) {
-    throw Error("cannot write " + path_.string() + ": " + std::strerror(errno));
-  }
+  file_.finish();
 }
 
 }  // namespace shardgpt

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hf/file_descriptor.hpp"
+#include "hf/binary_writer.hpp"
 #include "hf/weight_type.hpp"
 
 namespace shardgpt {
@@ -34,15 +34,11 @@ class SafetensorsWriter {
   void finish();
 
  private:
-  void write_bytes(std::span<const std::byte> bytes);
-
-  std::filesystem::path path_;
-  FileDescriptor file_;
+  BinaryWriter file_;
   WeightType type_;
   std::vector<SafetensorsTensor> tensors_;
   std::size_t current_ = 0;
   std::int64_t written_ = 0;  ///< elements of the current tensor
-  std::vector<std::byte> raw_;
 };
 
 }  // namespace shardgpt

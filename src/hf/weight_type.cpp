@@ -97,18 +97,22 @@ float half_to_float(std::uint16_t half) {
 
 void decode_weights(WeightType type, std::span<const std::byte> bytes, std::span<float> values) {
   SHARDGPT_EXPECT(bytes.size() == values.size() * weight_type_bytes(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    switch (type) {
-      case WeightType::f32:
-        values[i] = load<float>(bytes, i);
-        break;
-      case WeightType::bf16:
+  switch (type) {  // outside of the loops, which then vectorise
+    case WeightType::f32:
+      if (!values.empty()) {
+        std::memcpy(values.data(), bytes.data(), bytes.size());
+      }
+      return;
+    case WeightType::bf16:
+      for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<float>(bf16::from_bits(load<std::uint16_t>(bytes, i)));
-        break;
-      case WeightType::f16:
+      }
+      return;
+    case WeightType::f16:
+      for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = half_to_float(load<std::uint16_t>(bytes, i));
-        break;
-    }
+      }
+      return;
   }
 }
 

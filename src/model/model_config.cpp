@@ -20,13 +20,16 @@ struct Preset {
 constexpr std::array presets = {Preset{"gpt2", 12, 12, 768}, Preset{"gpt2-medium", 24, 16, 1024},
                                 Preset{"gpt2-large", 36, 20, 1280}, Preset{"gpt2-xl", 48, 25, 1600}};
 
-// Far above any GPT-2; keeps every product of sizes inside 64 bits.
+// Far above any GPT-2. They keep the bytes of a model and its moments inside 64 bits and its tensor table,
+// which is made before any file is compared with it, in little memory.
+constexpr std::int64_t layers_limit = std::int64_t{1} << 14;
+constexpr std::int64_t width_limit = std::int64_t{1} << 20;
 constexpr std::int64_t size_limit = std::int64_t{1} << 24;
 
-void require_size(const char* what, std::int64_t value) {
-  SHARDGPT_REQUIRE(value >= 1 && value <= size_limit, std::string("model: ") + what + " is " +
-                                                          std::to_string(value) + ", wanted 1 to " +
-                                                          std::to_string(size_limit));
+void require_size(const char* what, std::int64_t value, std::int64_t limit) {
+  SHARDGPT_REQUIRE(value >= 1 && value <= limit, std::string("model: ") + what + " is " +
+                                                     std::to_string(value) + ", wanted 1 to " +
+                                                     std::to_string(limit));
 }
 
 void require_token(const char* what, std::int64_t value, std::int64_t vocab) {
@@ -35,14 +38,19 @@ void require_token(const char* what, std::int64_t value, std::int64_t vocab) {
                        ", wanted an id below the vocabulary size " + std::to_string(vocab));
 }
 
+void require_rate(const char* what, double value) {
+  SHARDGPT_REQUIRE(value >= 0 && value < 1, std::string("model: the ") + what + " dropout is " +
+                                                std::to_string(value) + ", wanted 0 or more and less than 1");
+}
+
 }  // namespace
 
 void ModelConfig::validate() const {
-  require_size("number of layers", layers);
-  require_size("number of heads", heads);
-  require_size("embedding width", embd);
-  require_size("vocabulary size", vocab);
-  require_size("number of positions", positions);
+  require_size("number of layers", layers, layers_limit);
+  require_size("number of heads", heads, width_limit);
+  require_size("embedding width", embd, width_limit);
+  require_size("vocabulary size", vocab, size_limit);
+  require_size("number of positions", positions, size_limit);
   SHARDGPT_REQUIRE(embd % heads == 0, "model: the embedding width " + std::to_string(embd) +
                                           " is not divisible by the number of heads " +
                                           std::to_string(heads));
@@ -50,6 +58,9 @@ void ModelConfig::validate() const {
                    "model: the layer-norm epsilon must be a positive number");
   require_token("the begin-of-text id", bos_token, vocab);
   require_token("the end-of-text id", eos_token, vocab);
+  require_rate("residual", dropout.residual);
+  require_rate("embedding", dropout.embedding);
+  require_rate("attention", dropout.attention);
 }
 
 std::int64_t padded_vocab(const ModelConfig& config) {

@@ -8,6 +8,17 @@
 
 namespace shardgpt {
 
+/// Dropout probabilities of a Hugging Face configuration. Training applies none; they are carried along so
+/// that an exported configuration says what the imported one said.
+struct DropoutRates {
+  double residual = 0;
+  double embedding = 0;
+  double attention = 0;
+
+  [[nodiscard]] bool any() const { return residual != 0 || embedding != 0 || attention != 0; }
+  friend bool operator==(const DropoutRates&, const DropoutRates&) = default;
+};
+
 /// Size and constants of a GPT-2 model; what Hugging Face keeps in config.json.
 struct ModelConfig {
   std::int64_t layers = 12;
@@ -18,9 +29,11 @@ struct ModelConfig {
   double layer_norm_epsilon = 1e-5;
   std::int64_t bos_token = 50256;  ///< carried through to config.json on export
   std::int64_t eos_token = 50256;
+  DropoutRates dropout;
 
   [[nodiscard]] std::int64_t head_dim() const { return embd / heads; }
-  /// Throws InputError where a size is not positive, heads do not divide embd, or a token id is out of range.
+  /// Throws InputError where a size is not positive, heads do not divide embd, a token id is out of range, or
+  /// a dropout rate is not in [0, 1).
   void validate() const;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

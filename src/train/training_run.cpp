@@ -47,6 +47,15 @@ SaveMode choose_save_mode(const TrainConfig& config, const MpiSession& session) 
   return saves_beside_training(config.run, multiple) ? SaveMode::beside_training : SaveMode::waiting;
 }
 
+void warn_of_dropout(const DropoutRates& rates) {
+  if (rates.any()) {
+    log_warning(
+        fmt::format("the model's configuration has dropout (resid_pdrop {}, embd_pdrop {}, attn_pdrop {}): "
+                    "training applies none; exports keep the values",
+                    rates.residual, rates.embedding, rates.attention));
+  }
+}
+
 /// The plan for `ranks` ranks that compute as this one does. Collective.
 TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const TensorTable& table, int ranks,
                       std::optional<std::int64_t> windows_per_epoch, SaveMode save_mode) {
@@ -155,6 +164,7 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
   if (comm.rank() == 0) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));
+    warn_of_dropout(origin.model.dropout);
   }
   report_places(comm, config.device);
   const auto note_failure = [&](const std::exception& error) {

@@ -75,4 +75,11 @@ BOOST_AUTO_TEST_CASE(gaps_and_overlaps_are_refused) {
   BOOST_CHECK_THROW((void)join_fragments(table, twice, Overlap::accept_equal), Error);
 }
 
+BOOST_AUTO_TEST_CASE(the_crc_of_zeros_is_that_of_their_bytes) {
+  for (const std::size_t bytes : {0U, 1U, 2U, 3U, 4U, 1023U, 1024U, 65'537U, 1'000'000U}) {
+    const std::vector<std::byte> zeros(bytes);
+    BOOST_TEST(crc32_of_zeros(static_cast<std::int64_t>(bytes)) == crc32_of(std::span(zeros)));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,19 @@ BOOST_AUTO_TEST_CASE(round_trip) {
   BOOST_TEST((config_from_json(json) == config));
 }
 
+BOOST_AUTO_TEST_CASE(dropout_is_written_only_where_there_is_some) {
+  ModelConfig config;
+  BOOST_TEST(!config_to_json(config).contains("resid_pdrop"));
+  config.dropout = {.residual = 0.1, .embedding = 0.0, .attention = 1.0 / 3.0};
+  const nlohmann::json json = nlohmann::json::parse(config_to_json(config).dump());
+  BOOST_TEST(json["resid_pdrop"] == 0.1);
+  BOOST_TEST((config_from_json(json) == config));
+  BOOST_TEST(config_difference(config, ModelConfig()).empty());
+  nlohmann::json wrong = json;
+  wrong["attn_pdrop"] = "0.1";
+  BOOST_CHECK_THROW((void)config_from_json(wrong), InputError);
+}
+
 BOOST_AUTO_TEST_CASE(missing_and_mistyped_fields_are_named) {
   nlohmann::json json = config_to_json(ModelConfig());
   json["embd"] = "768";

@@ -68,7 +68,8 @@ std::string float_bytes(const std::vector<float>& values) {
 HfFolder::HfFolder() : table(folder_config()) {
   config = {{"model_type", "gpt2"}, {"vocab_size", 11},  {"n_positions", 6},
             {"n_embd", 4},          {"n_layer", 2},      {"n_head", 2},
-            {"bos_token_id", 10},   {"eos_token_id", 9}, {"layer_norm_epsilon", 1e-5}};
+            {"bos_token_id", 10},   {"eos_token_id", 9}, {"layer_norm_epsilon", 1e-5},
+            {"resid_pdrop", 0.0},   {"embd_pdrop", 0.0}, {"attn_pdrop", 0.0}};
   for (std::size_t i = 0; i < table.tensors().size(); ++i) {
     const TensorSpec& spec = table.tensors()[i];
     std::vector<float> values;

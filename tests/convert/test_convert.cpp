@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_error.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "checkpoints/convert_command.hpp"
+#include "checkpoints/output_folder.hpp"
 #include "checkpoints/source_checkpoint.hpp"
 #include "core/atomic_file.hpp"
 #include "hf/hf_model.hpp"
@@ -21,7 +22,7 @@ struct Converter : TestFolder {
   std::ostringstream out;
   std::filesystem::path checkpoint = path / "a.h5";
 
-  Converter() { import_from_hf({reference, checkpoint, false, false}, out); }
+  Converter() { import_from_hf({{reference, checkpoint}}, out); }
 
   [[nodiscard]] ExportOptions to(const char* name, WeightType dtype = WeightType::f32) const {
     ExportOptions options;
@@ -69,7 +70,7 @@ BOOST_FIXTURE_TEST_SUITE(convert, Converter)
 BOOST_AUTO_TEST_CASE(there_and_back_is_bit_exact) {
   export_to_hf(to("hf"), out);
   BOOST_TEST(same_weights(reference, path / "hf"));
-  import_from_hf({path / "hf", path / "b.h5", false, false}, out);
+  import_from_hf({{path / "hf", path / "b.h5"}}, out);
   ExportOptions again = to("hf2");
   again.checkpoint = path / "b.h5";
   export_to_hf(again, out);
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(half_width_exports_are_rounded_and_then_exact) {
     const std::string name(torch_name(type));
     export_to_hf(to(name.c_str(), type), out);
     BOOST_TEST(has(read_text_file(path / name / "config.json"), "\"torch_dtype\": \"" + name + "\""));
-    import_from_hf({path / name, path / (name + ".h5"), false, false}, out);
+    import_from_hf({{path / name, path / (name + ".h5")}}, out);
     ExportOptions again = to("again");
     again.checkpoint = path / (name + ".h5");
     again.dtype = type;
@@ -119,6 +120,45 @@ BOOST_AUTO_TEST_CASE(half_width_exports_are_rounded_and_then_exact) {
     export_to_hf(again, out);
     BOOST_TEST(read_text_file(path / name / "model.safetensors") ==
                read_text_file(path / "again" / "model.safetensors"));
+  }
+}
+
+// H17: sub-normal halves of a file keep their value through a checkpoint and back.
+BOOST_AUTO_TEST_CASE(half_sub_normals_survive_the_way_through_a_checkpoint) {
+  HfFolder folder;
+  const std::string halves("\x01\x00\xff\x03\x01\x80\x00\x04", 8);
+  folder.tensors.at("transformer.ln_f.bias") = {"F16", {4}, halves};
+  folder.write(path / "halves");
+  import_from_hf({{path / "halves", path / "halves.h5"}}, out);
+  ExportOptions options = to("halves-again", WeightType::f16);
+  options.checkpoint = path / "halves.h5";
+  export_to_hf(options, out);
+  const SafetensorsReader file(path / "halves-again" / "model.safetensors");
+  const auto& entries = file.header().entries;
+  const auto entry = std::ranges::find(entries, "transformer.ln_f.bias", &SafetensorsEntry::name);
+  const std::string content = read_text_file(path / "halves-again" / "model.safetensors");
+  BOOST_TEST((content.substr(content.size() - static_cast<std::size_t>(entries.back().end - entry->begin),
+                             8) == halves));
+  std::vector<float> values(4);
+  file.read(*entry, 0, values);
+  BOOST_TEST(values == (std::vector{0x1p-24F, 1023 * 0x1p-24F, -0x1p-24F, 0x1p-14F}),
+             boost::test_tools::per_element());
+}
+
+// What the model is trained without is kept for those who train on with transformers.
+BOOST_AUTO_TEST_CASE(dropout_of_an_imported_configuration_is_exported_again) {
+  HfFolder folder;
+  folder.config["resid_pdrop"] = 0.1;
+  folder.config["embd_pdrop"] = 0.2;
+  folder.config["attn_pdrop"] = 0.3;
+  folder.write(path / "dropout");
+  import_from_hf({{path / "dropout", path / "dropout.h5"}}, out);
+  ExportOptions options = to("dropout-again");
+  options.checkpoint = path / "dropout.h5";
+  export_to_hf(options, out);
+  const auto config = nlohmann::json::parse(read_text_file(path / "dropout-again" / "config.json"));
+  for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
+    BOOST_TEST(config[name] == folder.config[name]);
   }
 }
 
@@ -165,19 +205,53 @@ BOOST_AUTO_TEST_CASE(outputs_that_exist_are_kept_unless_asked) {
                  "exists"));
 }
 
+BOOST_AUTO_TEST_CASE(what_a_killed_conversion_left_is_removed_by_the_next) {
+  std::string name;
+  {
+    const PendingOutput output(path / "out", PendingOutput::Kind::folder, Overwrite::refuse);
+    name = output.path().string();
+    BOOST_TEST(std::filesystem::is_directory(name));
+  }
+  BOOST_TEST(!std::filesystem::exists(name));
+  const std::string prefix = name.substr(0, name.rfind('.') + 1);
+  const std::string of_no_process = prefix + "2147483647";
+  const std::string of_a_process = prefix + "1";
+  const std::string of_another_machine = (path / "out.tmp.elsewhere.2147483647").string();
+  for (const std::string& left : {of_no_process, of_a_process, of_another_machine, prefix + "x"}) {
+    std::filesystem::create_directory(left);
+    std::ofstream(left + "/part") << "x";
+  }
+  export_to_hf(to("out"), out);
+  BOOST_TEST(!std::filesystem::exists(of_no_process));
+  BOOST_TEST(std::filesystem::exists(of_a_process));
+  BOOST_TEST(std::filesystem::exists(of_another_machine));
+  BOOST_TEST(std::filesystem::exists(prefix + "x"));
+}
+
+BOOST_AUTO_TEST_CASE(lack_of_space_is_said_before_the_work) {
+  const PendingOutput output(path / "out", PendingOutput::Kind::file, Overwrite::refuse);
+  output.require_space(1);
+  const std::string found = error_of([&] { output.require_space(std::int64_t{1} << 60); });
+  BOOST_TEST(has(found, "it needs 1152921504606846976 bytes"), found);
+  BOOST_TEST(has(found, "are free in"), found);
+}
+
 // A damaged checkpoint: found by verify and by every conversion that reads the value; nothing is left.
 BOOST_AUTO_TEST_CASE(damage_ends_the_conversion_and_leaves_nothing) {
   const TensorTable table(SourceCheckpoint(checkpoint).info().config);
   std::int64_t offset = 0;
   { offset = H5File::open(checkpoint, H5File::Access::read).shape_of("/units/h.1/param").file_offset; }
   flip(offset + 4 * table.units()[2].elements - 1);
-  BOOST_CHECK_THROW(verify_checkpoint({checkpoint}, out), DamagedCheckpoint);
+  BOOST_CHECK_THROW(verify_checkpoint({checkpoint, {}}, out), DamagedCheckpoint);
   BOOST_CHECK_THROW(export_to_hf(to("hf"), out), DamagedCheckpoint);
   BOOST_CHECK_THROW(merge_checkpoint({checkpoint, path / "m.h5", false, false}, out), DamagedCheckpoint);
   BOOST_CHECK_THROW(merge_checkpoint({checkpoint, path / "m.safetensors", false, false}, out),
                     DamagedCheckpoint);
   BOOST_TEST(entries() == 1);
-  inspect_checkpoint({checkpoint}, out);  // reads no values
+  inspect_model({checkpoint, /*quick=*/true, /*json=*/false}, out);  // reads no values
+  out.str("");
+  BOOST_TEST(has(error_of([&] { inspect_model({checkpoint, false, false}, out); }), "is damaged"));
+  BOOST_TEST(has(out.str(), "DAMAGED"));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_folder_means_its_newest_checkpoint) {
@@ -190,9 +264,9 @@ BOOST_AUTO_TEST_CASE(a_run_folder_means_its_newest_checkpoint) {
   BOOST_TEST(resolve_checkpoint(run / "checkpoints").filename() == "step_00000040.h5");
   BOOST_TEST(resolve_checkpoint(checkpoint) == checkpoint);
   BOOST_TEST(has(error_of([&] { (void)resolve_checkpoint(path / "none"); }), "no such file"));
-  inspect_checkpoint({run}, out);
+  inspect_model({run}, out);
   BOOST_TEST(has(out.str(), "transformer.h.1.mlp.c_proj.weight"));
-  verify_checkpoint({run}, out);
+  verify_checkpoint({run, {}}, out);
   BOOST_TEST(has(out.str(), "is sound"));
 }
 

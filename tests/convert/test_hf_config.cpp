@@ -46,7 +46,8 @@ BOOST_AUTO_TEST_CASE(aliases_and_n_ctx) {
   BOOST_TEST(has(error_of([&] { (void)read(json); }), "max_position_embeddings is 7, but n_positions is 5"));
   json = {{"model_type", "gpt2"}, {"vocab_size", 11},       {"max_position_embeddings", 6},
           {"hidden_size", 4},     {"num_hidden_layers", 2}, {"num_attention_heads", 2},
-          {"bos_token_id", 10},   {"eos_token_id", 9}};
+          {"bos_token_id", 10},   {"eos_token_id", 9},      {"resid_pdrop", 0},
+          {"embd_pdrop", 0},      {"attn_pdrop", 0}};
   BOOST_TEST((read(json) == HfFolder().table.config()));
   json["n_embd"] = 8;
   BOOST_TEST(has(error_of([&] { (void)read(json); }), "but n_embd is 8"));
@@ -90,8 +91,36 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
   BOOST_TEST(has(error_with("n_layer", nullptr), "n_layer is missing"));
   BOOST_TEST(has(error_with("n_head", 3), "not divisible"));
   BOOST_TEST(has(error_with("n_head", 0), "number of heads is 0"));
+  BOOST_TEST(has(error_with("n_layer", 1 << 24), "number of layers is 16777216, wanted 1 to"));
+  BOOST_TEST(has(error_with("n_embd", std::int64_t{1} << 40), "embedding width is 1099511627776"));
+  BOOST_TEST(has(error_with("attn_pdrop", "some"), "attn_pdrop is \"some\""));
+  BOOST_TEST(has(error_with("attn_pdrop", 1.5), "attention dropout is 1.5"));
   BOOST_TEST(has(error_with("eos_token_id", 11), "end-of-text id is 11"));
   BOOST_TEST(has(error_with("layer_norm_epsilon", "small"), "layer_norm_epsilon"));
+}
+
+BOOST_AUTO_TEST_CASE(dropout_is_kept_and_absent_means_the_default_of_transformers) {
+  nlohmann::json json = plain();
+  json["resid_pdrop"] = 0.25;
+  json["embd_pdrop"] = 0.125;
+  json.erase("attn_pdrop");
+  const ModelConfig config = read(json);
+  BOOST_TEST((config.dropout == DropoutRates{.residual = 0.25, .embedding = 0.125, .attention = 0.1}));
+  const nlohmann::ordered_json written = hf_config_json(config, WeightType::f32);
+  BOOST_TEST(written["resid_pdrop"] == 0.25);
+  BOOST_TEST(written["embd_pdrop"] == 0.125);
+  BOOST_TEST(written["attn_pdrop"] == 0.1);
+}
+
+// H23: what transformers needs to choose the class and to end a text.
+BOOST_AUTO_TEST_CASE(everything_that_transformers_wants_is_written) {
+  const nlohmann::ordered_json written = hf_config_json(HfFolder().table.config(), WeightType::f32);
+  BOOST_TEST(written["architectures"] == nlohmann::ordered_json({"GPT2LMHeadModel"}));
+  for (const char* name : {"model_type", "vocab_size", "n_positions", "n_embd", "n_layer", "n_head",
+                           "activation_function", "layer_norm_epsilon", "bos_token_id", "eos_token_id",
+                           "resid_pdrop", "embd_pdrop", "attn_pdrop", "tie_word_embeddings"}) {
+    BOOST_TEST(written.contains(name), name);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(absent_token_ids_are_the_last_of_the_vocabulary) {

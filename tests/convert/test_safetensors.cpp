@@ -85,6 +85,9 @@ BOOST_AUTO_TEST_CASE(headers_that_lie_are_refused) {
       {R"({"__metadata__":{"format":1}})", "", "__metadata__"},
       {R"([1,2])", "", "does not start with"},
       {R"( {})", "", "does not start with"},
+      {object({entry("a", std::string(100'000, '['), "[0,16]")}), bytes, "nested deeper than 64"},
+      {object({entry("a", std::string(100'000, '[') + std::string(100'000, ']'), "[0,16]")}), bytes,
+       "nested deeper than 64"},
       {R"({"a":)", "", "not valid JSON"},
       {R"({} x)", "", "not valid JSON"},
       {"", "", "does not start with"}};
@@ -93,6 +96,22 @@ BOOST_AUTO_TEST_CASE(headers_that_lie_are_refused) {
     BOOST_TEST_CONTEXT(each.header) {
       BOOST_TEST(has(error, each.wanted), error);
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(messages_stay_short) {
+  const std::string number(10'000, '1');
+  std::string list(1, '[');
+  std::string text = "\"";
+  for (int i = 0; i < 5'000; ++i) {
+    list += "1,";
+    text += "\u00e9";
+  }
+  for (const std::string& wrong :
+       {"[" + number + "]", "\"" + number + "\"", list + "1]", "{\"1\":" + text + "\"}"}) {
+    const std::string error = open_error(*this, object({entry("a", wrong, "[0,16]")}), std::string(16, 'x'));
+    BOOST_TEST(has(error, "..."), error);
+    BOOST_TEST(error.size() < 500);
   }
 }
 

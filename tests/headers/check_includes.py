@@ -39,7 +39,12 @@ EDGES = {
               "kernels/reference", "kernels/cpu", "kernels/cuda", "model", "model/model_config",
               "model/tensor_table", "optim", "fsdp", "hf", "checkpoint"],
     "data_prep": ["core", "tokens"],
-    "checkpoints": ["core", "h5", "model/model_config", "model/tensor_table", "hf", "checkpoint"],
+    "checkpoints/llmc_format": ["core", "model/model_config", "model/tensor_table", "hf"],
+    "checkpoints/llmc_model": ["core", "model/model_config", "model/tensor_table", "hf", "checkpoints/llmc_format"],
+    "checkpoints/forward_pass": ["core", "device", "device/host", "model", "model/model_config",
+                                 "model/tensor_table"],
+    "checkpoints": ["core", "h5", "model/model_config", "model/tensor_table", "hf", "checkpoint",
+                    "checkpoints/llmc_format", "checkpoints/llmc_model", "checkpoints/forward_pass"],
 }
 
 # Outside header (regular expression) -> the only folders or file prefixes that may include it.

@@ -4,55 +4,25 @@ float64 reference says, and what transformers saves comes back bit for bit.
 Usage: check_hf.py PROGRAM REFERENCE_FOLDER (see run.sh)
 """
 import json
-import logging
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers.utils import logging as hf_logging
+from transformers import AutoTokenizer
 
-hf_logging.disable_progress_bar()
+from hf_folders import open_model
 
 PROGRAM, REFERENCE = sys.argv[1], pathlib.Path(sys.argv[2])
 EXPECTED = json.loads((REFERENCE / "expected.json").read_text())
 
 
-class Complaints(logging.Handler):
-    """Collects what transformers logs at warning level or above."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
-
-
 def convert(*arguments):
     subprocess.run([PROGRAM, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
-
-
-def open_model(folder, **options):
-    """Opens a folder as a user would; any warning and any key that does not fit is a failure."""
-    complaints = Complaints()
-    logger = hf_logging.get_logger("transformers")
-    logger.addHandler(complaints)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model, info = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, **options)
-    finally:
-        logger.removeHandler(complaints)
-    assert not complaints.lines, complaints.lines
-    assert not any(info.values()), info
-    return model.eval()
 
 
 def batch():
@@ -113,6 +83,9 @@ def check_transposed_square(work):
     convert("from-hf", source, "--output", work / "transposed.h5")
     convert("to-hf", work / "transposed.h5", "--output", work / "transposed-hf")
     assert logits_error(open_model(work / "transposed-hf")) > 1e-2
+    verified = subprocess.run([PROGRAM, "verify", work / "transposed.h5", "--against", REFERENCE], capture_output=True,
+                              text=True)
+    assert verified.returncode == 1 and f"{name} is transposed" in verified.stderr, verified.stderr
 
 
 def check_half_width(work, checkpoint):
@@ -141,6 +114,7 @@ def check_import_of_saved(work):
         model.save_pretrained(work / name, safe_serialization=True, max_shard_size=size)
         convert("from-hf", work / name, "--output", work / (name + ".h5"))
         convert("merge", work / (name + ".h5"), "--output", work / (name + ".safetensors"))
+        convert("verify", work / (name + ".h5"), "--against", work / name)
         found = load_file(work / (name + ".safetensors"))
         assert all(torch.equal(found[k], wanted[k]) for k in wanted) and found.keys() == wanted.keys()
 
