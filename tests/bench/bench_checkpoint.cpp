@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -92,9 +93,13 @@ class Benchmark {
 
   void run(int repeats) {
     std::vector<Row> rows = make_rows();
+    // Disks with a cache or a rate limit favour whoever writes first after a pause: each write row takes its
+    // turn.
+    const auto writes =
+        static_cast<std::size_t>(std::ranges::find(rows, "cat, cold", &Row::name) - rows.begin());
     for (int repeat = 0; repeat < repeats; ++repeat) {
-      for (Row& row : rows) {
-        row.measure();
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i < writes ? (i + static_cast<std::size_t>(repeat)) % writes : i].measure();
       }
     }
     if (world().rank() == 0) {
