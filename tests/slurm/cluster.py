@@ -184,7 +184,7 @@ class Cluster:
 
     # --- what users type -------------------------------------------------------------------------------------------
 
-    def call(self, *command, check=True, env=None, timeout=60):
+    def call(self, *command, check=True, env=None, timeout=120):
         result = subprocess.run([str(part) for part in command], env={**self.environment, **(env or {})}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False)
         if check and result.returncode != 0:

@@ -21,9 +21,14 @@ from harness import BIN, checkpoints, read_safetensors, training_rows, write_sha
 
 SLURM = Path(os.environ["SHARDGPT_SLURM"])
 SKIP = 77
+SIDE_BY_SIDE = 4  # scenarios; each computes with up to four ranks, and mostly waits for Slurm
 MODEL = ["--layers", 2, "--heads", 2, "--embd", 32, "--vocab", 300, "--positions", 32, "--seq-len", 32,
          "--global-batch", 4, "--kernels", "reference", "--threads", 1]
 TWO_BY_TWO = ["--nodes=2", "--ntasks-per-node=2", "--cpus-per-task=1"]
+
+
+# Started first.
+LONGEST = ("scenario_pipeline_with_requeues", "scenario_time_limit", "scenario_end_time")
 
 
 class Scenarios:
@@ -122,7 +127,7 @@ class Scenarios:
         subprocess.run([BIN / "shardgpt-prep", "train-bpe", "--vocab-size", "300", "--output", tokenizer, text],
                        check=True, capture_output=True)
         model = [option for pair in zip(MODEL[::2], MODEL[1::2]) if pair[0] != "--vocab" for option in pair]
-        steps = 4000
+        steps = 2500
         train = [*model, "--steps", steps, "--log-every", 500, "--keep", 0]
         # A signal may come up to a minute early: 55 s before the end of one minute is after a few seconds.
         output = self.cluster.call(
@@ -160,7 +165,7 @@ class Scenarios:
     def scenario_preemption(self):
         """A job of a higher partition takes the nodes: saved within the grace time, requeued by the script."""
         run = self.folder / "preempted"
-        steps = 3000
+        steps = 1500
         job = self.train(run, *self.options(steps), sbatch=["--partition=spot"])
         self.await_steps(job, run, 20)
         script = self.folder / "urgent.sh"
@@ -225,7 +230,7 @@ class Scenarios:
 
     def scenario_requeue_from_outside(self):
         run = self.folder / "requeued"
-        steps = 3000
+        steps = 1500
         job = self.train(run, *self.options(steps, "--checkpoint-every", 100))
         self.await_steps(job, run, 150)
         self.cluster.call("scontrol", "requeue", job)
@@ -265,7 +270,7 @@ class Scenarios:
     def scenario_mpirun_on_one_node(self):
         """Another launcher: USR1 to the batch shell becomes USR1 for mpirun."""
         run = self.folder / "mpirun"
-        steps = 3000
+        steps = 1500
         job = self.train(run, *self.options(steps), sbatch=["--nodes=1", "--ntasks-per-node=2"],
                          env={"SHARDGPT_LAUNCH": "mpirun -n 2 --mca plm isolated --mca ras ^slurm"})
         self.await_steps(job, run, 20)
@@ -354,9 +359,10 @@ def main():
         try:
             scenarios = Scenarios(cluster, folder)
             names = [name for name in dir(scenarios) if name.startswith("scenario_")]
+            names.sort(key=lambda name: name not in LONGEST)
             names = [name for name in names if not wanted or name.removeprefix("scenario_") in wanted]
             start = time.monotonic()
-            with ThreadPoolExecutor(max_workers=len(names)) as pool:
+            with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
                 futures = {name: pool.submit(getattr(scenarios, name)) for name in names}
             for name, future in futures.items():
                 error = future.exception()
