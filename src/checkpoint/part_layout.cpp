@@ -7,8 +7,8 @@ namespace shardgpt {
 namespace {
 
 std::string run_text(const TensorTable& table, const PartRun& run) {
-  return "elements " + std::to_string(run.begin) + " to " + std::to_string(run.begin + run.count) +
-         " of unit " + table.units()[static_cast<std::size_t>(run.unit)].name;
+  return std::to_string(run.count) + " elements from element " + std::to_string(run.begin) + " of unit " +
+         table.units()[static_cast<std::size_t>(run.unit)].name;
 }
 
 }  // namespace
@@ -59,12 +59,17 @@ std::string layout_problem(const TensorTable& table, const PartLayout& layout) {
              std::to_string(run.part) + ", there are " + std::to_string(units) + " units and " +
              std::to_string(parts) + " parts";
     }
+    // Within the unit, so that no sum below can overflow.
+    const std::int64_t elements = table.units()[static_cast<std::size_t>(run.unit)].elements;
+    if (run.count < 1 || run.count > elements || run.begin < 0 || run.begin > elements - run.count) {
+      return run_text(table, run) + ", which has " + std::to_string(elements);
+    }
   }
   for (std::int64_t unit = 0; unit < units; ++unit) {
     const std::int64_t elements = table.units()[static_cast<std::size_t>(unit)].elements;
     std::int64_t covered = 0;
     for (const PartRun& run : runs_of_unit(layout, unit)) {
-      if (run.begin != covered || run.count < 1 || run.count > elements - covered) {
+      if (run.begin != covered || run.count > elements - covered) {
         return run_text(table, run) + " follow element " + std::to_string(covered);
       }
       covered += run.count;
