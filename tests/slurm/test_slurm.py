@@ -94,6 +94,14 @@ class Scenarios:
         equal((run / "status").read_text(), "finished\n")
         equal([row["step"] for row in training_rows(run)], list(range(1, steps + 1)))
 
+    def check_requeued_to_the_end(self, job, run, steps):
+        fields = self.wait(job, seconds=240)
+        log = self.log_text(run)
+        equal(fields["JobState"], "COMPLETED", log)
+        at_least(int(fields["Restarts"]), 1, log)
+        contains(log, "resumed from")
+        self.check_finished(run, steps)
+
     def resubmit(self, run, steps, *options):
         """The same command again goes on to the end."""
         job = self.train(run, *self.options(steps, *options))
@@ -173,12 +181,7 @@ class Scenarios:
         urgent = self.cluster.submit(script, options=["--partition=urgent", "--nodes=2", "--exclusive",
                                                     f"--output={self.folder}/logs/urgent.out"])
         self.wait(urgent, seconds=200)
-        fields = self.wait(job, seconds=240)
-        log = self.log_text(run)
-        equal(fields["JobState"], "COMPLETED", log)
-        at_least(int(fields["Restarts"]), 1, log)
-        contains(log, "resumed from")
-        self.check_finished(run, steps)
+        self.check_requeued_to_the_end(job, run, steps)
 
     def scenario_time_limit(self):
         """No early signal, and the program is not told when the job ends: TERM, saved before the KILL, requeued."""
@@ -234,12 +237,7 @@ class Scenarios:
         job = self.train(run, *self.options(steps, "--checkpoint-every", 100))
         self.await_steps(job, run, 150)
         self.cluster.call("scontrol", "requeue", job)
-        fields = self.wait(job, seconds=240)
-        log = self.log_text(run)
-        equal(fields["JobState"], "COMPLETED", log)
-        at_least(int(fields["Restarts"]), 1, log)
-        contains(log, "resumed from")
-        self.check_finished(run, steps)
+        self.check_requeued_to_the_end(job, run, steps)
 
     def scenario_killed_tasks(self):
         """kill -9 of one task in a step, then at start: the job ends soon and not with 0; the next one goes on."""
@@ -275,12 +273,8 @@ class Scenarios:
                          env={"SHARDGPT_LAUNCH": "mpirun -n 2 --mca plm isolated --mca ras ^slurm"})
         self.await_steps(job, run, 20)
         self.cluster.call("scancel", "--signal=USR1", "--batch", job)
-        fields = self.wait(job, seconds=240)
-        log = self.log_text(run)
-        equal(fields["JobState"], "COMPLETED", log)
-        contains(log, "USR1: saving")
-        at_least(int(fields["Restarts"]), 1, log)
-        self.check_finished(run, steps)
+        self.check_requeued_to_the_end(job, run, steps)
+        contains(self.log_text(run), "USR1: saving")
 
     def scenario_loop_guard(self):
         """A job that saves nothing new before it is stopped is not requeued for ever."""
