@@ -1,11 +1,8 @@
 #include "checkpoint/checkpoint_worker.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
-
-#include <sys/resource.h>
 
 #include "core/log.hpp"
 
@@ -15,21 +12,16 @@ namespace {
 // How often a waiting thread looks whether the job is stuck.
 constexpr std::chrono::milliseconds look(200);
 
-/// Sets the calling thread's nice value, counted from `usual_nice`. A weight of a tenth against compute,
-/// measured to cost training least: at nice 19 the thread is kept off the cores while it holds locks inside
-/// MPI. Without the right to lower it again it stays: later jobs are those that the program waits for, idle
-/// otherwise.
-void set_priority(JobPriority priority, int usual_nice) {
-  constexpr int background_steps = 10;
-  constexpr int most = 19;
-  const int nice = priority == JobPriority::background ? usual_nice + background_steps : usual_nice;
-  (void)::setpriority(PRIO_PROCESS, 0, std::min(nice, most));  // 0: on Linux this thread
-}
+// A weight of a tenth at the processors, for work that holds no lock inside MPI.
+constexpr int nice_steps_behind_compute = 10;
 
 }  // namespace
 
 CheckpointWorker::CheckpointWorker(const MpiComm& parent, std::chrono::seconds time_out)
-    : comm_(parent.duplicate(Waiting::sleeping)), time_out_(time_out), thread_([this] { work(); }) {}
+    : comm_(parent.duplicate(Waiting::sleeping)),
+      time_out_(time_out),
+      behind_compute_(nice_steps_behind_compute),
+      thread_([this] { work(); }) {}
 
 CheckpointWorker::~CheckpointWorker() {
   settle();
@@ -41,7 +33,7 @@ CheckpointWorker::~CheckpointWorker() {
   thread_.join();
 }
 
-void CheckpointWorker::start(Job job, JobPriority priority) {
+void CheckpointWorker::start(Job job) {
   {
     const std::lock_guard lock(mutex_);
     if (in_hand_) {
@@ -49,7 +41,6 @@ void CheckpointWorker::start(Job job, JobPriority priority) {
     }
     in_hand_ = true;
     job_ = std::move(job);
-    priority_ = priority;
     failure_ = nullptr;
     failed_alone_ = false;
     progress_ = Clock::now();
@@ -120,7 +111,6 @@ void CheckpointWorker::throw_if_stuck() const {
 }
 
 void CheckpointWorker::work() {
-  const int usual_nice = ::getpriority(PRIO_PROCESS, 0);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stage_ == Stage::working || stage_ == Stage::closing; });
@@ -128,9 +118,7 @@ void CheckpointWorker::work() {
       return;
     }
     Job job = std::exchange(job_, nullptr);
-    const JobPriority priority = priority_;
     lock.unlock();
-    set_priority(priority, usual_nice);
     std::exception_ptr failure;
     bool alone = false;
     try {

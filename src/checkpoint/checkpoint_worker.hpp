@@ -11,15 +11,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/background_thread.hpp"
 #include "dist/mpi/mpi_session.hpp"
 
 namespace shardgpt {
-
-/// How a job competes for cores with the rest of the program.
-enum class JobPriority : std::uint8_t {
-  usual,
-  background  ///< behind compute: nice + 10
-};
 
 /// The one thread of a rank that calls HDF5, which is not thread-safe: all loading and saving of a training
 /// program goes through it. It has a communicator of its own, on which it sleeps while it waits for peers, so
@@ -38,7 +33,7 @@ class CheckpointWorker {
   ~CheckpointWorker();
 
   /// Hands over a job and returns. Throws std::logic_error while another is in hand.
-  void start(Job job, JobPriority priority = JobPriority::usual);
+  void start(Job job);
   /// Whether a job was started whose outcome finish has not taken yet.
   [[nodiscard]] bool in_hand() const { return in_hand_; }
   /// Whether the job in hand has ended.
@@ -67,6 +62,9 @@ class CheckpointWorker {
   /// for destructors of what a job uses. Ends the MPI job where it is stuck.
   void settle() noexcept;
 
+  /// For jobs beside training: runs long local work behind compute (nice + 10) while the job's thread sleeps.
+  /// The thread itself keeps its priority, since it holds locks inside MPI that training's thread waits for.
+  void run_behind_compute(const std::function<void()>& work) { behind_compute_.run(work); }
   /// For jobs: something was done, the time-out starts anew. From any thread.
   void note_progress();
 
@@ -84,10 +82,10 @@ class CheckpointWorker {
   std::condition_variable changed_;
   Stage stage_ = Stage::idle;
   Job job_;
-  JobPriority priority_ = JobPriority::usual;
   std::exception_ptr failure_;
   bool failed_alone_ = false;
   Clock::time_point progress_;
+  BackgroundThread behind_compute_;
   std::thread thread_;  // last: it uses the members above
 };
 

@@ -89,11 +89,13 @@ class CheckpointSave {
         check_piece(table_, piece, state_kinds.size());
       }
       own = piece_fragments(table_, pieces_);
-      for (std::size_t unit = 0; unit < table_.units().size(); ++unit) {
-        for (const StateKind kind : state_kinds) {
-          add_checksums(own, table_, pieces_, static_cast<std::int64_t>(unit), kind);
+      run_local(options_.local, [&] {
+        for (std::size_t unit = 0; unit < table_.units().size(); ++unit) {
+          for (const StateKind kind : state_kinds) {
+            add_checksums(own, table_, pieces_, static_cast<std::int64_t>(unit), kind);
+          }
         }
-      }
+      });
     });
     TensorChecksums checksums;
     const std::vector<TensorFragment> all = exchange_fragments(comm_, own);
@@ -159,7 +161,7 @@ class CheckpointSave {
                           ? create_checkpoint_index(temporary_, table_, state, checksums, layout_)
                           : create_checkpoint_skeleton(temporary_, table_, state, checksums, create_options);
         file.close();
-        preallocate(temporary_);
+        run_local(options_.local, [&] { preallocate(temporary_); });
       }
     });
   }
@@ -171,7 +173,7 @@ class CheckpointSave {
       if (group().rank() == 0 && own_part_ >= 0) {
         H5File file = create_part(own_file_, table_, layout_, own_part_, create_options);
         file.close();
-        preallocate(own_file_);
+        run_local(options_.local, [&] { preallocate(own_file_); });
         bytes = std::filesystem::file_size(own_file_);
       }
     });
@@ -192,7 +194,7 @@ class CheckpointSave {
     stage_done("written");
     in_group([&] { file->close(); });
     if (options_.verify_after_write) {
-      run_phase(comm_, [&] { verify(); });
+      run_phase(comm_, [&] { run_local(options_.local, [&] { verify(); }); });
       stage_done("verified");
     }
   }
@@ -213,7 +215,7 @@ class CheckpointSave {
 
   void write(ParallelFile& file) const {
     for_each_dataset([&](std::int64_t unit, StateKind kind, const std::string& name) {
-      file.write(name, chunks_of(placed(), unit, kind, options_.max_piece_bytes));
+      file.write(name, chunks_of(placed(), unit, kind, options_.max_piece_bytes), options_.local);
     });
     file.flush();
   }
@@ -252,7 +254,7 @@ class CheckpointSave {
   void publish() {
     run_phase(comm_, [&] {
       if (group().rank() == 0 && own_part_ >= 0) {
-        sync_file(own_file_);
+        run_local(options_.local, [&] { sync_file(own_file_); });
       }
       if (comm_.rank() == 0 && in_parts()) {
         sync_file(temporary_);

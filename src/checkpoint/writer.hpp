@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/unit_pieces.hpp"
+#include "core/background_thread.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "h5/h5_parallel.hpp"
 #include "model/tensor_table.hpp"
@@ -26,6 +27,8 @@ struct SaveOptions {
   CheckpointFiles files = CheckpointFiles::shared;
   std::int64_t ranks_per_file = 0;  ///< node: most ranks that share a file; 0: all of the node
   ParallelIo io = {};
+  LocalRunner local =
+      {};  ///< runs what takes long on this rank alone: checksums, transfers to and from the disk
   std::int64_t alignment_bytes = H5CreateOptions().alignment_bytes;  ///< of large datasets; at least 1
   /// Called on every rank after each stage: "planned", "created", "written", "verified", "synced". What it
   /// throws ends the save on all ranks. For tests.

@@ -142,7 +142,8 @@ MpiIoHints direct_io_hints() {
 ParallelFile::ParallelFile(const MpiComm& comm, const std::filesystem::path& path, const ParallelIo& io)
     : comm_(comm), mode_(io.mode), file_(open_file(comm, path, io.hints)), advice_(path) {}
 
-void ParallelFile::write(const std::string& name, std::span<const FloatChunk<const float>> chunks) {
+void ParallelFile::write(const std::string& name, std::span<const FloatChunk<const float>> chunks,
+                         const LocalRunner& local) {
   std::optional<DatasetWrite> own;
   run_phase(comm_, [&] { own.emplace(file_, name, mode_, chunks); });
   if (mode_ == MpiIoMode::collective) {
@@ -155,12 +156,14 @@ void ParallelFile::write(const std::string& name, std::span<const FloatChunk<con
     }
   } else {
     run_phase(comm_, [&] {
-      for (std::size_t round = 0; round < chunks.size(); ++round) {
-        own->write(round);
-      }
+      run_local(local, [&] {
+        for (std::size_t round = 0; round < chunks.size(); ++round) {
+          own->write(round);
+        }
+      });
     });
   }
-  own->start_writeback(advice_);
+  run_local(local, [&] { own->start_writeback(advice_); });
 }
 
 void ParallelFile::flush() {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/background_thread.hpp"
 #include "core/page_cache.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "h5/h5_file.hpp"
@@ -60,8 +61,9 @@ class ParallelFile {
   /// Writes this rank's chunks of dataset `name` and starts their way to the disk. Ranks may bring unlike
   /// numbers of chunks, also none. In collective mode there is one collective call a round and all take part
   /// in as many rounds as the longest list has; where HDF5 did not write collectively after all, that is an
-  /// error.
-  void write(const std::string& name, std::span<const FloatChunk<const float>> chunks);
+  /// error. `local` runs what needs no peer: the transfers in independent mode, and the start of their way.
+  void write(const std::string& name, std::span<const FloatChunk<const float>> chunks,
+             const LocalRunner& local = {});
 
   void flush();
   /// Closes now, so that a late error is seen.

@@ -5,7 +5,10 @@
 
 namespace shardgpt {
 
-/// What validated options mean for a save.
-[[nodiscard]] SaveOptions save_options(const CheckpointOptions& options);
+/// Whether training goes on while a checkpoint is written, or waits.
+enum class SaveMode { beside_training, waiting };
+
+/// What validated options mean for the saves of a run.
+[[nodiscard]] SaveOptions save_options(const CheckpointOptions& options, SaveMode mode);
 
 }  // namespace shardgpt

@@ -28,7 +28,7 @@ CheckpointSaver::CheckpointSaver(const TrainConfig& config, SaveMode mode, const
                                  const TensorTable& table, Trainer& trainer, CheckpointWorker& worker,
                                  std::filesystem::path run_dir)
     : options_(config.run),
-      save_options_(save_options(config.checkpoint)),
+      save_options_(save_options(config.checkpoint, mode)),
       mode_(mode),
       comm_(comm),
       table_(table),
@@ -94,13 +94,12 @@ void CheckpointSaver::begin(std::int64_t step) {
 
 void CheckpointSaver::hand_over(const RunState& state) {
   in_flight_->handed_over = true;
-  worker_.start(
-      [this, json = state.to_json(), step = state.step](const MpiComm& comm) {
-        trainer_.staging().wait();
-        timing_.copy_seconds = trainer_.staging().copy_seconds();
-        write(comm, json, step, trainer_.staging().pieces());
-      },
-      JobPriority::background);
+  worker_.start([this, json = state.to_json(), step = state.step](const MpiComm& comm) {
+    trainer_.staging().wait();
+    timing_.copy_seconds = trainer_.staging().copy_seconds();
+    write(comm, json, step, trainer_.staging().pieces(),
+          [this](const std::function<void()>& work) { worker_.run_behind_compute(work); });
+  });
 }
 
 void CheckpointSaver::wait_for_save_in_flight() {
@@ -143,7 +142,7 @@ void CheckpointSaver::save_now(const RunState& state) {
   const std::vector<ShardPiece> shards = trainer_.shards();
   timing_.copy_seconds.reset();
   worker_.start(
-      [this, &state, &shards](const MpiComm& comm) { write(comm, state.to_json(), state.step, shards); });
+      [this, &state, &shards](const MpiComm& comm) { write(comm, state.to_json(), state.step, shards, {}); });
   finish_job();
   last_border_ = state.step;
   requested_ = false;
@@ -153,7 +152,7 @@ void CheckpointSaver::save_now(const RunState& state) {
 }
 
 void CheckpointSaver::write(const MpiComm& comm, const nlohmann::json& state, std::int64_t step,
-                            std::span<const ShardPiece> shards) {
+                            std::span<const ShardPiece> shards, const LocalRunner& local) {
   const Clock::time_point begin = Clock::now();
   std::vector<UnitPiece> pieces;
   for (const ShardPiece& shard : shards) {
@@ -161,6 +160,7 @@ void CheckpointSaver::write(const MpiComm& comm, const nlohmann::json& state, st
   }
   SaveOptions options = save_options_;
   options.on_progress = [this] { worker_.note_progress(); };
+  options.local = local;
   save_checkpoint(comm, checkpoint_path(run_dir_, step), table_, state, pieces, options);
   timing_.durable = Clock::now();
   timing_.write_seconds = seconds_between(begin, timing_.durable);

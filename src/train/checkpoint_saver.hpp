@@ -13,15 +13,13 @@
 #include "checkpoint/writer.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "model/tensor_table.hpp"
+#include "train/checkpoint_options.hpp"
 #include "train/hold_up_meter.hpp"
 #include "train/run_state.hpp"
 #include "train/train_config.hpp"
 #include "train/trainer.hpp"
 
 namespace shardgpt {
-
-/// Whether training goes on while a checkpoint is written, or waits.
-enum class SaveMode { beside_training, waiting };
 
 /// The checkpoints of a run: when one is due, saving beside training or while it waits, retention, and what
 /// is said of it. At most one save is in flight. All ranks call the same methods in the same order; failures
@@ -86,7 +84,7 @@ class CheckpointSaver {
   /// Throws on all ranks alike what the worker's job threw.
   void finish_job();
   void write(const MpiComm& comm, const nlohmann::json& state, std::int64_t step,
-             std::span<const ShardPiece> shards);
+             std::span<const ShardPiece> shards, const LocalRunner& local);
   void saved(std::int64_t step, Clock::time_point begin);
 
   const RunOptions& options_;

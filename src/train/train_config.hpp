@@ -86,7 +86,7 @@ struct RunOptions {
 struct CheckpointOptions {
   std::string files = "shared";                    ///< shared or node
   std::int64_t ranks_per_file = 0;                 ///< node: most ranks of a file; 0: all of the node
-  std::string io = "collective";                   ///< or independent
+  std::string io = "auto";                         ///< or collective or independent
   std::vector<std::string> hints;                  ///< for MPI-IO, KEY=VALUE each
   std::int64_t alignment = std::int64_t{1} << 20;  ///< bytes
   std::string verify = "on";                       ///< or off: read back after writing

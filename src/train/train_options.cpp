@@ -62,8 +62,9 @@ void for_each_option(Config& config, Visitor&& visit) {
         Choices{"shared", "node"});
   visit(group, "--checkpoint-ranks-per-file", checkpoint.ranks_per_file,
         "with --checkpoint-files node: most ranks that share a file; 0: all of a node");
-  visit(group, "--checkpoint-io", checkpoint.io, "how ranks enter MPI-IO",
-        Choices{"collective", "independent"});
+  visit(group, "--checkpoint-io", checkpoint.io,
+        "how ranks enter MPI-IO; auto: independent beside training, collective where it waits",
+        Choices{"auto", "collective", "independent"});
   visit(group, "--checkpoint-hint", checkpoint.hints, "KEY=VALUE for MPI-IO; may be given several times");
   visit(group, "--checkpoint-alignment", checkpoint.alignment,
         "bytes; datasets of at least this size start at a multiple of it");

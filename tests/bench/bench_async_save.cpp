@@ -14,6 +14,7 @@
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
 #include "model/tensor_table.hpp"
+#include "train/checkpoint_options.hpp"
 #include "train/startup.hpp"
 #include "train/trainer.hpp"
 
@@ -132,12 +133,12 @@ class Bench {
   /// Seconds of the steps from the border until the save is durable on all ranks.
   std::vector<double> beside() {
     trainer_.stage_shards();
-    worker_.start(
-        [&](const MpiComm& comm) {
-          trainer_.staging().wait();
-          save_checkpoint(comm, file(), table_, {}, unit_pieces(trainer_.staging().pieces()));
-        },
-        JobPriority::background);
+    worker_.start([&](const MpiComm& comm) {
+      trainer_.staging().wait();
+      SaveOptions options = save_options({}, SaveMode::beside_training);
+      options.local = [this](const std::function<void()>& work) { worker_.run_behind_compute(work); };
+      save_checkpoint(comm, file(), table_, {}, unit_pieces(trainer_.staging().pieces()), options);
+    });
     std::vector<double> steps;
     do {
       steps.push_back(step());

@@ -59,15 +59,51 @@ BOOST_AUTO_TEST_CASE(a_save_goes_on_beside_the_caller) {
   REQUIRE_ON_ALL_RANKS(shard.has_expected());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_in_the_background_stands_behind_compute) {
+BOOST_AUTO_TEST_CASE(only_local_work_stands_behind_compute) {
   CheckpointWorker worker(world(), 60s);
   const auto nice_of_thread = [] { return ::getpriority(PRIO_PROCESS, 0); };
   const int usual = nice_of_thread();
-  int seen = 0;
-  worker.start([&](const MpiComm& /*comm*/) { seen = nice_of_thread(); }, JobPriority::background);
+  std::vector<int> seen;
+  worker.start([&](const MpiComm& /*comm*/) {
+    seen.push_back(nice_of_thread());
+    worker.run_behind_compute([&] { seen.push_back(nice_of_thread()); });
+    seen.push_back(nice_of_thread());
+    BOOST_CHECK_THROW(worker.run_behind_compute([] { throw AgreedError("no"); }), AgreedError);
+  });
   worker.finish();
-  BOOST_TEST(seen == std::min(19, usual + 10));
-  BOOST_TEST(nice_of_thread() == usual);  // the thread's alone
+  const std::vector<int> wanted{usual, std::min(19, usual + 10), usual};  // inside MPI: as usual
+  BOOST_TEST(seen == wanted);
+}
+
+BOOST_AUTO_TEST_CASE(a_save_hands_its_long_local_work_over) {
+  const TensorTable table(small_config());
+  ModelShard shard(table, world(), 1);
+  shard.fill_expected();
+  CheckpointWorker worker(world(), 60s);
+  for (const MpiIoMode mode : {MpiIoMode::independent, MpiIoMode::collective}) {
+    int handed_over = 0;
+    SaveOptions options;
+    options.io.mode = mode;
+    options.local = [&](const std::function<void()>& work) {
+      ++handed_over;
+      worker.run_behind_compute(work);
+    };
+    const auto file = path / (mode == MpiIoMode::independent ? "independent.h5" : "collective.h5");
+    worker.run([&](const MpiComm& comm) {
+      save_checkpoint(comm, file, table, {{"step", 7}}, shard.pieces(), options);
+    });
+    // Checksums, reading back, and each dataset's start to the disk; rank 0 also reserves space and syncs. A
+    // collective write waits for its peers inside MPI, so it is not among them.
+    const int datasets = static_cast<int>(table.units().size()) * 3;
+    const int alone = world().rank() == 0 ? 2 : 0;
+    BOOST_TEST(handed_over == 2 + alone + (mode == MpiIoMode::independent ? 2 : 1) * datasets);
+    shard.fill_garbage();
+    worker.run([&](const MpiComm& comm) {
+      load_checkpoint(comm, read_checkpoint_info(comm, file), table, shard.mutable_pieces());
+    });
+    REQUIRE_ON_ALL_RANKS(shard.has_expected());
+    shard.fill_expected();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_all_ranks_waits_to_be_taken_on_each) {
