@@ -1,9 +1,11 @@
+#include <chrono>
 #include <exception>
 #include <iostream>
 
 #include "core/log.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "train/launch_check.hpp"
+#include "train/start_watch.hpp"
 #include "train/stop_signal.hpp"
 #include "train/train_options.hpp"
 #include "train/training_run.hpp"
@@ -45,16 +47,18 @@ void check_launch(const MpiComm& comm, const LaunchClaims& claims, bool allow_on
 }  // namespace
 
 int main(int argc, char** argv) {
+  catch_stop_signals();  // first: until here such a signal kills
   set_log_prefix("shardgpt-train");
   const ParseResult parsed = parse_train_options(argc, argv);  // no MPI yet: --help needs no launcher
   if (!parsed.text.empty()) {
     std::cout << parsed.text;
     return exit_done;
   }
-  catch_stop_signals();
   const LaunchClaims claims = read_launch_claims();
   try {
+    StartWatch start(std::chrono::seconds(parsed.config.device.peer_timeout));
     const MpiSession session(argc, argv);
+    start.started();
     set_log_prefix("shardgpt-train rank " + std::to_string(session.world().rank()));
     try {
       run_phase(session.world(), [&] { SHARDGPT_REQUIRE(parsed.error.empty(), parsed.error); });

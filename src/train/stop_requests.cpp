@@ -1,5 +1,6 @@
 #include "train/stop_requests.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string>
@@ -23,8 +24,21 @@ std::optional<std::int64_t> batch_job_end() {
   return error == std::errc() && end == digits.end() && value > 0 ? std::optional(value) : std::nullopt;
 }
 
+namespace {
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
 StopRequests::StopRequests(const RunOptions& options, std::filesystem::path file, bool watches_file)
     : options_(options), file_(std::move(file)), watches_file_(watches_file) {
+  if (job_end_) {
+    constexpr double most = 0.25;  // of the time that is left: a short job gets somewhere, too
+    end_margin_ = std::min(static_cast<double>(options_.end_margin),
+                           most * std::max(0.0, static_cast<double>(*job_end_) - unix_time()));
+  }
   std::error_code ignored;
   if (watches_file_ && std::filesystem::exists(file_, ignored)) {
     log_warning(file_.string() + " was there before the start: removed, it was meant for an earlier job");
@@ -49,10 +63,8 @@ const char* StopRequests::reason(double seconds_needed) {
     return "the time of --max-seconds is up, but for what saving takes";
   }
   if (job_end_ && options_.end_margin >= 0) {
-    const double now =
-        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    if (now + 1.5 * seconds_needed + static_cast<double>(options_.end_margin) >=
-        static_cast<double>(*job_end_)) {
+    const double now = unix_time();
+    if (now + 1.5 * seconds_needed + end_margin_ >= static_cast<double>(*job_end_)) {
       return "the job ends soon (SLURM_JOB_END_TIME)";
     }
   }

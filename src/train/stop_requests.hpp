@@ -23,8 +23,9 @@ class StopRequests {
   StopRequests(const RunOptions& options, std::filesystem::path file, bool watches_file);
 
   /// Whether this rank asks to stop. `seconds_needed` is what stopping takes: so much of --max-seconds is
-  /// left for it, and half as much again with --end-margin before the end of the batch job, which Slurm
-  /// enforces. Looks for the file once a second at most.
+  /// left for it, and half as much again with --end-margin, or a quarter of the job's time if that is
+  /// shorter, before the end of the batch job, which Slurm enforces. Looks for the file once a second at
+  /// most.
   [[nodiscard]] bool any(double seconds_needed);
   /// Removes the file, so that the next start goes on. To be called when everything is saved.
   void remove_file() const;
@@ -37,6 +38,7 @@ class StopRequests {
   const RunOptions& options_;
   std::filesystem::path file_;
   std::optional<std::int64_t> job_end_ = batch_job_end();
+  double end_margin_ = 0;  // seconds
   bool watches_file_;
   bool found_file_ = false;
   bool said_ = false;

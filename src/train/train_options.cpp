@@ -47,7 +47,7 @@ void for_each_option(Config& config, Visitor&& visit) {
         "save and stop with exit code 75 so that all is done within this time; 0: no limit");
   visit(group, "--end-margin", run.end_margin,
         "save and stop so many seconds, and what saving takes, before the batch job ends as "
-        "SLURM_JOB_END_TIME says; "
+        "SLURM_JOB_END_TIME says, at most a quarter of what is left of the job at the start; "
         "-1: do not look");
   visit(group, "--max-steps-this-run", run.max_steps_this_run,
         "save and stop with exit code 75 after this many steps; 0: no limit");

@@ -16,6 +16,7 @@ from pathlib import Path
 DAEMONS = ("munged", "slurmctld", "slurmd")
 NODES = ("n1", "n2", "n3", "n4")
 CPUS_PER_NODE = 16
+KILL_WAIT = 15  # seconds from TERM to KILL; a save fits in
 # Ended states of a job, as `scontrol show job` prints them.
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"}
 
@@ -46,7 +47,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-KillWait=30
+KillWait={kill_wait}
 MinJobAge=600
 SchedulerParameters=sched_interval=2,sched_min_interval=100000,bf_interval=2
 InactiveLimit=0
@@ -110,7 +111,7 @@ class Cluster:
         port = free_ports(1 + len(NODES))
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
             folder=self.folder, host=host, user=getpass.getuser(), ctld_port=port, node_port=port + 1,
-            last_node_port=port + len(NODES), cpus=CPUS_PER_NODE))
+            last_node_port=port + len(NODES), cpus=CPUS_PER_NODE, kill_wait=KILL_WAIT))
         prolog = self.folder / "task_prolog.sh"
         prolog.write_text(TASK_PROLOG)
         prolog.chmod(0o755)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "system"))
-from cluster import NODES, Cluster, missing_programs  # noqa: E402
+from cluster import KILL_WAIT, NODES, Cluster, missing_programs  # noqa: E402
 from harness import BIN, checkpoints, read_safetensors, training_rows, write_shard  # noqa: E402
 
 SLURM = Path(os.environ["SHARDGPT_SLURM"])
@@ -28,7 +28,7 @@ TWO_BY_TWO = ["--nodes=2", "--ntasks-per-node=2", "--cpus-per-task=1"]
 
 
 # Started first.
-LONGEST = ("scenario_pipeline_with_requeues", "scenario_time_limit", "scenario_end_time")
+LONGEST = ("scenario_pipeline_with_requeues", "scenario_killed_tasks", "scenario_time_limit", "scenario_end_time")
 
 
 class Scenarios:
@@ -70,6 +70,12 @@ class Scenarios:
                 return
             time.sleep(0.1)
         raise AssertionError(f"{run} does not reach step {steps}:\n{self.log_text(run)}")
+
+    def await_true(self, condition, what, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            at_least(deadline, time.monotonic(), what)
+            time.sleep(0.02)
 
     def wait(self, job, states=None, seconds=240):
         return self.cluster.wait(job, states, seconds)
@@ -240,28 +246,31 @@ class Scenarios:
         self.check_requeued_to_the_end(job, run, steps)
 
     def scenario_killed_tasks(self):
-        """kill -9 of one task in a step, then at start: the job ends soon and not with 0; the next one goes on."""
+        """kill -9 of one task in a step, in a save, then at start: the job ends soon and not with 0; the next goes on."""
         run = self.folder / "killed"
-        job = self.train(run, *self.options(1_000_000, "--checkpoint-every", 50))
+        options = self.options(1_000_000, "--checkpoint-every", 50)
+
+        def kill(job, task):
+            os.kill(task, signal.SIGKILL)
+            killed = time.monotonic()
+            fields = self.wait(job, seconds=KILL_WAIT + 60)
+            at_least(KILL_WAIT + 20, time.monotonic() - killed, self.log_text(run))
+            equal(fields["JobState"], "FAILED", self.log_text(run))
+
+        job = self.train(run, *options)
         self.await_steps(job, run, 120)
-        os.kill(self.find_task(run, NODES[1])[0], signal.SIGKILL)
-        killed = time.monotonic()
-        fields = self.wait(job, seconds=60)
-        at_least(30, time.monotonic() - killed)
-        log = self.log_text(run)
-        equal(fields["JobState"], "FAILED", log)
-        contains(log, "Killed")
-        contains(log, "task")
-        job = self.train(run, *self.options(1_000_000, "--checkpoint-every", 50))
+        kill(job, self.find_task(run, NODES[1])[0])
+        contains(self.log_text(run), "Killed")
+        contains(self.log_text(run), "task")
+        job = self.train(run, *options)
         self.wait(job, {"RUNNING"})
-        deadline = time.monotonic() + 60
-        while not (tasks := self.find_task(run, NODES[0])):  # at start, before the first step
-            at_least(deadline, time.monotonic(), "no task appears")
-            time.sleep(0.02)
-        os.kill(tasks[0], signal.SIGKILL)
-        killed = time.monotonic()
-        equal(self.wait(job, seconds=60)["JobState"], "FAILED", self.log_text(run))
-        at_least(30, time.monotonic() - killed)
+        before = len(checkpoints(run))
+        self.await_true(lambda: len(checkpoints(run)) > before and list((run / "checkpoints").glob("*.tmp")), "no save")
+        kill(job, self.find_task(run, NODES[0])[0])
+        job = self.train(run, *options)
+        self.wait(job, {"RUNNING"})
+        self.await_true(lambda: self.find_task(run, NODES[0]), "no task")  # before the first step
+        kill(job, self.find_task(run, NODES[0])[0])
         done = int(checkpoints(run)[-1].stem.split("_")[1])
         self.resubmit(run, done + 20, "--checkpoint-every", 50)
 

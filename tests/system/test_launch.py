@@ -1,5 +1,7 @@
 """How the program is started: without a launcher that MPI knows, and with another job's variables about."""
 import json
+import signal
+import time
 
 from harness import REFERENCE, SystemTest, launch, main, training_rows, write_shard
 
@@ -42,6 +44,27 @@ class Launch(SystemTest):
         self.assertEqual(result.output.count("MPI's count is used"), 1, result.output)
         self.assertIn("ranks 0-1 on", result.output)
         self.assertEqual(len(training_rows(self.run_dir)), 2)
+
+    def start_without_a_peer(self, *options):
+        """Rank 1 of 2 never calls MPI, so that rank 0 waits for it in MPI_Init."""
+        peer = ["sh", "-c", "trap '' USR1; exec sleep 300"]
+        return launch(1, "shardgpt-train", [*self.arguments, *options, ":", "-n", 1, *peer])
+
+    def test_ranks_that_never_come_together(self):
+        job = self.start_without_a_peer("--peer-timeout", 3)
+        output, _ = job.communicate(timeout=60)
+        self.assertNotEqual(job.returncode, 0, output)
+        self.assertIn("--peer-timeout", output)
+        self.assertFalse(self.run_dir.exists())
+
+    def test_stop_signal_before_the_ranks_are_together(self):
+        job = self.start_without_a_peer()
+        time.sleep(2)
+        job.send_signal(signal.SIGUSR1)  # mpirun passes it on
+        output, _ = job.communicate(timeout=60)
+        self.assertNotEqual(job.returncode, 0, output)
+        self.assertIn("nothing has begun", output)
+        self.assertFalse(self.run_dir.exists())
 
     def test_thread_count_that_is_none(self):
         result = self.succeed(2, "shardgpt-train", *self.arguments, env={"OMP_NUM_THREADS": "all"}, code=2)
