@@ -1,4 +1,5 @@
 #define BOOST_TEST_MODULE prep_killed
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -32,8 +33,9 @@ struct Fixture {
     }
   }
 
-  /// Starts `encode`; the caller waits for it.
-  [[nodiscard]] pid_t start(const std::string& output, const std::vector<std::string>& more) const {
+  /// Starts `encode`, with `input` as its standard input; the caller waits for it.
+  [[nodiscard]] pid_t start(const std::string& output, const std::vector<std::string>& more,
+                            int input = STDIN_FILENO) const {
     std::vector<std::string> words = {
         argument(1),           "encode",   "--vocab",        folder / "vocab.json", "--merges",
         folder / "merges.txt", "--output", folder / output,  "--shard-tokens",      "50000",
@@ -50,6 +52,7 @@ struct Fixture {
       const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       ::dup2(file, STDOUT_FILENO);
       ::dup2(file, STDERR_FILENO);
+      ::dup2(input, STDIN_FILENO);
       ::execv(arguments[0], arguments.data());
       ::_exit(127);
     }
@@ -122,13 +125,19 @@ BOOST_FIXTURE_TEST_CASE(two_sets_are_complete_together, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(two_runs_do_not_mix, Fixture) {
-  const pid_t first = start("set", {"--block-bytes", "1000"});
-  while (!std::filesystem::exists(folder / "set/dataset.json.unfinished")) {
+  std::array<int, 2> pipe{};
+  BOOST_TEST_REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
+  const pid_t first = start("set", {"-"}, pipe[0]);  // cannot end before the pipe's other end is closed
+  ::close(pipe[0]);
+  // The claim's file is empty until its lock is held.
+  const std::filesystem::path claim = folder / "set/dataset.json.unfinished";
+  std::error_code missing;
+  for (auto size = std::filesystem::file_size(claim, missing); missing || size == 0;
+       size = std::filesystem::file_size(claim, missing)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  ::kill(first, SIGSTOP);
   BOOST_TEST(run("set", {"--overwrite"}) == 2);
-  ::kill(first, SIGCONT);
+  ::close(pipe[1]);
   BOOST_TEST(wait_for(first) == 0);
   BOOST_TEST(run("set", {}) == 2);  // a finished set is not replaced unasked
   BOOST_TEST(run("set", {"--overwrite"}) == 0);
