@@ -1,5 +1,6 @@
 #include "dist/mpi/mpi_wait.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "core/checked.hpp"
@@ -23,8 +24,10 @@ bool wait_sleeping(std::span<MPI_Request> requests, std::optional<std::chrono::s
     if (waited < std::chrono::microseconds(100)) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(waited < std::chrono::milliseconds(5) ? 20 : 100));
+      // A small part of what was waited already: each look costs system calls, and a job whose ranks all wait
+      // for one would else keep its cores busy with looking.
+      std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / 16, std::chrono::microseconds(20),
+                                                              std::chrono::microseconds(500)));
     }
   }
 }
