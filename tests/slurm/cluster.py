@@ -59,11 +59,13 @@ PartitionName=urgent Nodes=n[3-4] PriorityTier=10 MaxTime=INFINITE PreemptMode=O
 """
 
 # Two nodes on one machine: Open MPI names its shared memory by host, user, job and local rank, so the nodes need
-# folders of their own. What a task prolog prints as `export` becomes the environment of the task.
+# folders of their own. What a task prolog prints as `export` becomes the environment of the task; so a job can name
+# a library for its tasks alone.
 TASK_PROLOG = """\
 #!/bin/sh
 mkdir -p /dev/shm/shardgpt-test-$SLURMD_NODENAME
 echo export OMPI_MCA_btl_vader_backing_directory=/dev/shm/shardgpt-test-$SLURMD_NODENAME
+[ -z "$SHARDGPT_TEST_PRELOAD" ] || echo export LD_PRELOAD=$SHARDGPT_TEST_PRELOAD
 """
 
 

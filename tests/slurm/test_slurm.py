@@ -22,8 +22,9 @@ from harness import BIN, checkpoints, read_safetensors, training_rows, write_sha
 SLURM = Path(os.environ["SHARDGPT_SLURM"])
 SKIP = 77
 SIDE_BY_SIDE = 4  # scenarios; each computes with up to four ranks, and mostly waits for Slurm
-MODEL = ["--layers", 2, "--heads", 2, "--embd", 32, "--vocab", 300, "--positions", 32, "--seq-len", 32,
-         "--global-batch", 4, "--kernels", "reference", "--threads", 1]
+# Steps that take time, so that there are moments to stop them in, and next to no work: the machine is Slurm's.
+MODEL = ["--layers", 1, "--heads", 1, "--embd", 16, "--vocab", 300, "--positions", 16, "--seq-len", 16,
+         "--global-batch", 4, "--threads", 1]
 TWO_BY_TWO = ["--nodes=2", "--ntasks-per-node=2", "--cpus-per-task=1"]
 
 
@@ -44,7 +45,9 @@ class Scenarios:
                             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                             "OMPI_MCA_hwloc_base_binding_policy": "none",
                             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_odls_base_sigkill_timeout": "3",
-                            "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+                            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+                            "SHARDGPT_TEST_PRELOAD": os.environ["SHARDGPT_FAULT_SHIM"],
+                            "SHARDGPT_FAULT_ROW_MS": "20"}
 
     # --- helpers ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +144,7 @@ class Scenarios:
         subprocess.run([BIN / "shardgpt-prep", "train-bpe", "--vocab-size", "300", "--output", tokenizer, text],
                        check=True, capture_output=True)
         model = [option for pair in zip(MODEL[::2], MODEL[1::2]) if pair[0] != "--vocab" for option in pair]
-        steps = 2500
+        steps = 1500
         train = [*model, "--steps", steps, "--log-every", 500, "--keep", 0]
         # A signal may come up to a minute early: 55 s before the end of one minute is after a few seconds.
         output = self.cluster.call(
@@ -279,7 +282,8 @@ class Scenarios:
         run = self.folder / "mpirun"
         steps = 1500
         job = self.train(run, *self.options(steps), sbatch=["--nodes=1", "--ntasks-per-node=2"],
-                         env={"SHARDGPT_LAUNCH": "mpirun -n 2 --mca plm isolated --mca ras ^slurm"})
+                         env={"SHARDGPT_LAUNCH": f"mpirun -n 2 -x LD_PRELOAD={os.environ['SHARDGPT_FAULT_SHIM']} --mca plm isolated "
+                                            "--mca ras ^slurm"})
         self.await_steps(job, run, 20)
         self.cluster.call("scancel", "--signal=USR1", "--batch", job)
         self.check_requeued_to_the_end(job, run, steps)

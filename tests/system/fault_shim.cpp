@@ -1,7 +1,8 @@
 // A library for LD_PRELOAD that gives programs a slow or failing disk, or an MPI for one thread at a time:
 //   SHARDGPT_FAULT_FSYNC_MS=N        each fsync of a checkpoint takes N ms longer
 //   SHARDGPT_FAULT_FSYNC_ERROR=NAME  fsync of a checkpoint whose path holds NAME fails with EIO
-//   SHARDGPT_FAULT_NO_THREAD_MULTIPLE=1
+//   SHARDGPT_FAULT_ROW_MS=N          each row of metrics takes N ms longer, so that a step costs time and no
+//   work SHARDGPT_FAULT_NO_THREAD_MULTIPLE=1
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
@@ -20,6 +22,19 @@ std::string path_of(int descriptor) {
   const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
   path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
   return path;
+}
+
+void delay(const char* milliseconds) {
+  if (milliseconds != nullptr) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(milliseconds)));
+  }
+}
+
+void before_write(int descriptor) {
+  if (const char* wanted = std::getenv("SHARDGPT_FAULT_ROW_MS");
+      wanted != nullptr && path_of(descriptor).ends_with("/metrics.jsonl")) {
+    delay(wanted);
+  }
 }
 
 }  // namespace
@@ -34,11 +49,23 @@ extern "C" int fsync(int descriptor) {
       errno = EIO;
       return -1;
     }
-    if (const char* delay = std::getenv("SHARDGPT_FAULT_FSYNC_MS"); delay != nullptr) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay)));
-    }
+    delay(std::getenv("SHARDGPT_FAULT_FSYNC_MS"));
   }
   return real(descriptor);
+}
+
+extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
+  using Call = ssize_t (*)(int, const void*, size_t);
+  static const auto real = reinterpret_cast<Call>(::dlsym(RTLD_NEXT, "write"));
+  before_write(descriptor);
+  return real(descriptor, bytes, count);
+}
+
+extern "C" ssize_t writev(int descriptor, const iovec* parts, int count) {
+  using Call = ssize_t (*)(int, const iovec*, int);
+  static const auto real = reinterpret_cast<Call>(::dlsym(RTLD_NEXT, "writev"));
+  before_write(descriptor);
+  return real(descriptor, parts, count);
 }
 
 extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
