@@ -191,8 +191,19 @@ class Cluster:
         result = subprocess.run([str(part) for part in command], env={**self.environment, **(env or {})}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False)
         if check and result.returncode != 0:
-            raise AssertionError(f"{command} ended with {result.returncode}:\n{result.stdout}")
+            raise subprocess.CalledProcessError(result.returncode, command, result.stdout)
         return result.stdout
+
+    def ask(self, *command):
+        """call() of what only reads: once more when a busy controller drops the connection, which ends a client of
+        Slurm 22.05 with SIGPIPE."""
+        for _ in range(3):
+            try:
+                return self.call(*command)
+            except subprocess.CalledProcessError as error:
+                if error.returncode != -signal.SIGPIPE:
+                    raise
+        return self.call(*command)
 
     def submit(self, script, *arguments, options=(), env=None):
         """sbatch; returns the job id."""
@@ -201,7 +212,7 @@ class Cluster:
 
     def job(self, job_id):
         """`scontrol show job` as a dictionary."""
-        text = self.call("scontrol", "-o", "show", "job", job_id)
+        text = self.ask("scontrol", "-o", "show", "job", job_id)
         return dict(field.split("=", 1) for field in text.split() if "=" in field)
 
     def state(self, job_id):
@@ -227,4 +238,4 @@ class Cluster:
                 hurried = False
             if time.monotonic() > deadline:
                 raise AssertionError(f"job {job_id} is {fields['JobState']} after {seconds} s: {fields}")
-            time.sleep(0.3)
+            time.sleep(0.5)

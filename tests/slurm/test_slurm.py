@@ -374,7 +374,9 @@ def main():
             for name, future in futures.items():
                 error = future.exception()
                 failures += error is not None
-                print(f"{name.removeprefix('scenario_')}: {'ok' if error is None else f'FAILED: {type(error).__name__}: {error}'}")
+                output = getattr(error, "output", None) or ""  # of a command that failed
+                print(f"{name.removeprefix('scenario_')}: "
+                      f"{'ok' if error is None else f'FAILED: {type(error).__name__}: {error} {output}'}")
             print(f"{len(names)} scenarios, {failures} failed, {time.monotonic() - start:.0f} s")
         finally:
             cluster.stop()
