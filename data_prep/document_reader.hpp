@@ -23,7 +23,7 @@ struct ReaderOptions {
   std::string separator{};           ///< for DocumentPolicy::separator
   std::string text_column = "text";  ///< of Parquet files
   Detokenize detokenize = Detokenize::none;
-  std::size_t block_bytes = std::size_t{1} << 20U;  ///< the result does not depend on it
+  std::size_t block_bytes = std::size_t{1} << 17U;  ///< the result does not depend on it
 };
 
 /// Cuts inputs into documents, and long documents into parts that can be encoded apart with the same ids. In

@@ -30,7 +30,7 @@ struct EncodeOptions {
   double val_fraction = 0;
   std::int64_t shard_tokens = 100'000'000;
   std::int64_t threads = 0;
-  std::int64_t block_bytes = 1 << 20;
+  std::int64_t block_bytes = 1 << 17;  // text and ids of a block stay in a core's cache
   std::string progress = "auto";
   bool overwrite = false;
 

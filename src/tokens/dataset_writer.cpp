@@ -90,7 +90,7 @@ std::vector<std::string> DatasetWriter::old_shards() const {
 
 void DatasetWriter::append(std::span<const std::int32_t> ids) {
   while (!ids.empty()) {
-    if (shards_.size() == records_.size()) {
+    if (!writing_) {
       start_shard();
     }
     const auto space = narrow<std::size_t>(shard_tokens_ - shards_.back()->tokens());
@@ -108,10 +108,19 @@ void DatasetWriter::start_shard() {
   SHARDGPT_REQUIRE(shards_.size() < 1'000'000, "more than a million shards; raise --shard-tokens");
   const std::string file = fmt::format("{}_{:06}.bin", name_, shards_.size());
   shards_.push_back(std::make_unique<ShardWriter>(folder_ / file, type_));
+  writing_ = true;
 }
 
 void DatasetWriter::finish_shard() {
-  records_.push_back(shards_.back()->finish());
+  await_finishing();
+  writing_ = false;
+  finishing_ = std::async(std::launch::async, [shard = shards_.back().get()] { return shard->finish(); });
+}
+
+void DatasetWriter::await_finishing() {
+  if (finishing_.valid()) {
+    records_.push_back(finishing_.get());
+  }
 }
 
 void DatasetWriter::remove_old_set() const {
@@ -137,9 +146,10 @@ DatasetManifest DatasetWriter::publish(DatasetManifest manifest, std::span<const
   if (shards_.empty()) {
     start_shard();
   }
-  if (shards_.size() != records_.size()) {
+  if (writing_) {
     finish_shard();
   }
+  await_finishing();
   claim_->set(FolderClaim::State::publishing);
   remove_old_set();
   for (const auto& shard : shards_) {

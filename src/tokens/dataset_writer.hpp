@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,7 +45,10 @@ class DatasetWriter {
 
  private:
   void start_shard();
+  /// Has the newest shard made durable and hashed beside the encoding of the next; waits for the one before.
   void finish_shard();
+  /// Waits for the shard that is being made durable, if there is one; throws what went wrong there.
+  void await_finishing();
   /// The shards of an older set or run in the folder; throws InputError where another .bin file is there.
   [[nodiscard]] std::vector<std::string> old_shards() const;
   void remove_old_set() const;
@@ -55,9 +59,11 @@ class DatasetWriter {
   std::int64_t shard_tokens_;
   std::int64_t tokens_ = 0;
   std::unique_ptr<FolderClaim> claim_;
-  std::vector<std::unique_ptr<ShardWriter>>
-      shards_;  ///< the last one is being written, the others are finished
+  /// In order; the last one is being written or finishing, those before it are finished or finishing.
+  std::vector<std::unique_ptr<ShardWriter>> shards_;
+  bool writing_ = false;  ///< whether the last of shards_ still takes ids
   std::vector<ShardRecord> records_;
+  std::future<ShardRecord> finishing_;  // last: its destructor waits for work on a shard
 };
 
 /// The `.bin` files of a folder, names only, in bytewise order.
