@@ -202,6 +202,11 @@ void run_encode(const EncodeOptions& options, std::ostream& out) {
   reader.read([&](TextBlock block) { pool.push(std::move(block)); });
   pool.finish();
   progress.finish();
+  for (const SourceRecord& source : reader.sources()) {
+    if (source.bytes == 0) {
+      log_warning(source.file + " holds no text");
+    }
+  }
 
   SHARDGPT_REQUIRE(
       sets.size() == 1 || std::min(sets[0].total.documents, sets[1].total.documents) > 0,

@@ -6,6 +6,7 @@
 #include "core/log.hpp"
 #include "data_prep/commands.hpp"
 #include "data_prep/prep_options.hpp"
+#include "tokens/lost_pages.hpp"
 
 namespace {
 
@@ -48,6 +49,7 @@ void run(const shardgpt::PrepCommand& command) {
 int main(int argc, char** argv) {
   shardgpt::set_log_prefix("shardgpt-prep");
   try {
+    shardgpt::explain_lost_pages("shardgpt-prep");
     run(shardgpt::parse_prep_options(argc, argv));
     return shardgpt::exit_done;
   } catch (const shardgpt::InputError& error) {

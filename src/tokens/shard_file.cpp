@@ -9,11 +9,17 @@ ShardFile::ShardFile(const std::filesystem::path& path, WideIds wide_ids)
 
 template <class Visit>
 auto ShardFile::with_ids(std::int64_t offset, std::size_t count, Visit&& visit) const {
+  const auto visit_whole = [&](auto ids) {
+    file_.require_whole(path_);
+    auto result = visit(ids);
+    file_.require_whole(path_);  // else what was read may be zeros
+    return result;
+  };
   // The header's 1024 bytes keep the ids aligned within the page-aligned mapping.
   const std::byte* const ids = file_.bytes().data() + shard_header_bytes;
   return header_.type == TokenType::u16
-             ? visit(std::span(reinterpret_cast<const std::uint16_t*>(ids) + offset, count))
-             : visit(std::span(reinterpret_cast<const std::uint32_t*>(ids) + offset, count));
+             ? visit_whole(std::span(reinterpret_cast<const std::uint16_t*>(ids) + offset, count))
+             : visit_whole(std::span(reinterpret_cast<const std::uint32_t*>(ids) + offset, count));
 }
 
 std::uint32_t ShardFile::read(std::int64_t offset, std::span<std::int32_t> out) const {

@@ -9,7 +9,8 @@
 
 namespace shardgpt {
 
-/// One shard, checked and mapped read-only. Threads may read it at once.
+/// One shard, checked and mapped read-only. Threads may read it at once. Reads throw InputError where the
+/// file was cut short since.
 class ShardFile {
  public:
   /// Throws InputError where the file cannot be read or is no shard (see parse_shard_header).

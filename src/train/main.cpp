@@ -4,6 +4,7 @@
 
 #include "core/log.hpp"
 #include "dist/mpi/mpi_session.hpp"
+#include "tokens/lost_pages.hpp"
 #include "train/launch_check.hpp"
 #include "train/start_watch.hpp"
 #include "train/stop_signal.hpp"
@@ -59,7 +60,9 @@ int main(int argc, char** argv) {
     StartWatch start(std::chrono::seconds(parsed.config.device.peer_timeout));
     const MpiSession session(argc, argv);
     start.started();
-    set_log_prefix("shardgpt-train rank " + std::to_string(session.world().rank()));
+    const std::string prefix = "shardgpt-train rank " + std::to_string(session.world().rank());
+    set_log_prefix(prefix);
+    explain_lost_pages(prefix);
     try {
       run_phase(session.world(), [&] { SHARDGPT_REQUIRE(parsed.error.empty(), parsed.error); });
       check_launch(session.world(), claims, parsed.config.run.allow_one_rank);

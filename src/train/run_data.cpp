@@ -24,6 +24,14 @@ void require_vocabulary_fits(const TokenDataset& dataset, const ModelConfig& mod
           "give --vocab");
 }
 
+/// Ids of one vocabulary mean nothing in another, even one of the same size. Empty: not recorded.
+void require_same_tokenizer(const std::string& one, const std::string& one_hash, const std::string& other,
+                            const std::string& other_hash, const std::string& advice) {
+  SHARDGPT_REQUIRE(one_hash.empty() || other_hash.empty() || one_hash == other_hash,
+                   one + " and " + other + " belong to different tokenizers (hash " + one_hash + " against " +
+                       other_hash + "): " + advice);
+}
+
 SampleOrder order_from_options(const DataOptions& options) {
   return options.order == "sequential" ? SampleOrder::sequential : SampleOrder::shuffled;
 }
@@ -83,6 +91,9 @@ RunData open_run_data(const MpiComm& comm, const TrainConfig& config, const Mode
   data.train = open_dataset(comm, config.data.data, model, vocab_given);
   if (!config.data.val_data.empty()) {
     data.validation = open_dataset(comm, config.data.val_data, model, vocab_given);
+    require_same_tokenizer("--data " + config.data.data, data.train->tokenizer_hash(),
+                           "--val-data " + config.data.val_data, data.validation->tokenizer_hash(),
+                           "encode both with the same vocabulary");
     SHARDGPT_REQUIRE(data.validation->windows(config.data.seq_len) > 0,
                      fmt::format("--val-data {} has {} tokens, one sequence needs {}", config.data.val_data,
                                  data.validation->tokens(), config.data.seq_len + 1));
@@ -96,6 +107,17 @@ RunData open_run_data(const MpiComm& comm, const TrainConfig& config, const Mode
   }
   data.sampler.emplace(sampling);
   return data;
+}
+
+void require_tokenizer_of_weights(const RunData& data, const CheckpointInfo& init) {
+  const std::string trained_with = init.state.is_object()
+                                       ? init.state.value("/data/tokenizer_hash"_json_pointer, std::string())
+                                       : std::string();
+  require_same_tokenizer(
+      "--data " + data.train->location(), data.train->tokenizer_hash(),
+      "the weights of --init-from " + init.path.string(), trained_with,
+      "encode the text with the vocabulary of the run that made the weights; to adapt them to "
+      "another one, export them with 'shardgpt-convert to-hf' and start from that folder");
 }
 
 DataIdentity data_identity(const RunData& data, const DataOptions& options) {

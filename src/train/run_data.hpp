@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/checkpoint_info.hpp"
 #include "dist/mpi/mpi_session.hpp"
 #include "tokens/sampler.hpp"
 #include "tokens/token_dataset.hpp"
@@ -40,6 +41,10 @@ struct RunData {
 
 /// Opens what --data and --val-data name and plans the run's length. Collective; throws on all ranks.
 [[nodiscard]] RunData open_run_data(const MpiComm& comm, const TrainConfig& config, const ModelConfig& model);
+
+/// Throws InputError where the run that made the weights of `init` read ids of another tokenizer, as far as
+/// both are recorded. Local; the same on all ranks.
+void require_tokenizer_of_weights(const RunData& data, const CheckpointInfo& init);
 
 /// What a checkpoint must agree with to go on from it.
 [[nodiscard]] DataIdentity data_identity(const RunData& data, const DataOptions& options);

@@ -1,8 +1,11 @@
 #include "train/train_options.hpp"
 
+#include <memory>
+
 #include <CLI/CLI.hpp>
 
 #include "core/error.hpp"
+#include "train/train_options_file.hpp"
 #include "train/version.hpp"
 
 namespace shardgpt {
@@ -150,19 +153,8 @@ struct CliBinder {
   }
 };
 
-/// The file's name, where reading it failed before any option was seen.
 std::string with_hint(const std::string& message) {
   return message + " (shardgpt-train --help lists the options)";
-}
-
-/// CLI11 says neither which file it read nor that a name is unknown.
-std::string config_file_error(const CLI::App& app, const CLI::ConfigError& error) {
-  const std::string unknown = "INI was not able to parse ";
-  std::string what = error.what();
-  if (what.starts_with(unknown)) {
-    what = "unknown option or table '" + what.substr(unknown.size()) + "'";
-  }
-  return with_hint("configuration file " + app.get_config_ptr()->as<std::string>() + ": " + what);
 }
 
 }  // namespace
@@ -176,7 +168,8 @@ ParseResult parse_train_options(int argc, const char* const* argv) {
   for_each_option(result.config, CliBinder{app});
   app.set_config("--config", "",
                  "TOML file with options by their names without dashes; the command line wins");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  const auto config_file = std::make_shared<TrainOptionsFile>(app);
+  app.config_formatter(config_file);
   app.set_version_flag("--version", version_text());
   app.footer(
       "Exit codes: 0 done; 1 error; 2 bad usage or input; 75 stopped after saving, run the same command "
@@ -188,12 +181,10 @@ ParseResult parse_train_options(int argc, const char* const* argv) {
     result.text = app.help();
   } catch (const CLI::CallForVersion&) {
     result.text = version_text() + "\n";
-  } catch (const CLI::ConfigError& error) {
-    result.error = config_file_error(app, error);
   } catch (const CLI::ParseError& error) {
-    result.error = with_hint(error.what());
+    result.error = with_hint(config_file->with_places(error.what()));
   } catch (const InputError& error) {
-    result.error = error.what();
+    result.error = config_file->with_places(error.what());
   }
   return result;
 }

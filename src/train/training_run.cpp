@@ -155,6 +155,9 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     require_same_data(RunState::from_json(origin.resume->state, origin.resume->path.string()).data,
                       data_identity(data, config.data));
   }
+  if (origin.init) {
+    require_tokenizer_of_weights(data, *origin.init);
+  }
   const std::int64_t windows = data.sampler->windows_per_epoch();
 
   RunDirectory directory(comm, config.run.run_dir);

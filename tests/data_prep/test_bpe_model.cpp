@@ -69,6 +69,10 @@ BOOST_AUTO_TEST_CASE(malformed_merges_are_refused_with_their_line) {
           "a b\xc2\x85"
           "ab c\n",
           {"M.txt:1"});  // U+0085 ends no line
+  refuses(vocab,
+          "a b\xe2\x80\xa8"
+          "ab c\n",
+          {"M.txt:1"});  // nor does U+2028
 }
 
 BOOST_AUTO_TEST_CASE(malformed_vocabularies_are_refused) {

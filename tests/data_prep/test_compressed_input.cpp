@@ -90,6 +90,7 @@ BOOST_AUTO_TEST_CASE(the_name_without_the_packing_tells_the_format) {
   BOOST_TEST((InputFile::format_for("a.jsonl.gz", InputFormat::automatic) == InputFormat::jsonl));
   BOOST_TEST((InputFile::format_for("a.ndjson.zst", InputFormat::automatic) == InputFormat::jsonl));
   BOOST_TEST((InputFile::format_for("wiki.train.raw.gz", InputFormat::automatic) == InputFormat::text));
+  BOOST_TEST((InputFile::format_for("wiki.test.tokens", InputFormat::automatic) == InputFormat::text));
   BOOST_TEST((InputFile::format_for("a.parquet", InputFormat::automatic) == InputFormat::parquet));
   BOOST_TEST((InputFile::format_for("a.parquet", InputFormat::text) == InputFormat::text));
 }

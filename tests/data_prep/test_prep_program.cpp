@@ -45,6 +45,25 @@ BOOST_FIXTURE_TEST_CASE(from_text_to_shards_and_back, Fixture) {
   BOOST_TEST((output("piped/tokens_000000.bin") == output("set/tokens_000000.bin")));
 }
 
+BOOST_FIXTURE_TEST_CASE(the_locale_of_the_environment_changes_nothing, Fixture) {
+  write_small_tokenizer(folder);
+  write_bytes(folder / "x.txt", "na\xc3\xafve Senj\xc5\x8d \xe6\x97\xa5\xe6\x9c\xac 12 it\xe2\x80\x99s\n");
+  for (const std::string locale : {"C", "C.UTF-8"}) {
+    BOOST_TEST(run("encode --vocab vocab.json --merges merges.txt --output " + locale + " x.txt",
+                   "LC_ALL=" + locale) == 0);
+  }
+  BOOST_TEST((output("C/tokens_000000.bin") == output("C.UTF-8/tokens_000000.bin")));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_without_text_is_named_and_does_no_harm, Fixture) {
+  write_small_tokenizer(folder);
+  write_bytes(folder / "good.txt", "the");
+  write_bytes(folder / "empty.txt", "");
+  BOOST_TEST(run("encode --vocab vocab.json --merges merges.txt --output set good.txt empty.txt") == 0);
+  BOOST_TEST(output("err.txt").find("warning: empty.txt holds no text") != std::string::npos);
+  BOOST_TEST(run("verify set") == 0);
+}
+
 BOOST_FIXTURE_TEST_CASE(bad_usage_and_bad_input_exit_with_2_and_one_line, Fixture) {
   write_small_tokenizer(folder);
   write_bytes(folder / "bad.jsonl", "{\"text\": 1}\n");

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <unistd.h>
 
+#include "core/atomic_file.hpp"
 #include "h5/h5_file.hpp"
 
 using namespace shardgpt;
@@ -109,6 +110,14 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_opened_are_named_with_the_cause) {
   BOOST_TEST(throws_naming("a.h5", Cause::system, [&] { (void)H5File::create(file); }));
   BOOST_TEST(
       throws_naming("none/a.h5", Cause::system, [&] { (void)H5File::create(path / "none" / "a.h5"); }));
+}
+
+// HDF5 1.8 and later read version 2; newer versions shut out the tools of older sites.
+BOOST_AUTO_TEST_CASE(the_superblock_is_the_one_that_older_tools_read) {
+  H5File out = H5File::create(file);
+  out.create_text("/text", "x");
+  out.close();
+  BOOST_TEST(read_text_file(file).substr(0, 9) == "\x89HDF\r\n\x1a\n\x02");
 }
 
 BOOST_AUTO_TEST_CASE(an_open_file_does_not_hinder_another_reader) {

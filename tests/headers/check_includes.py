@@ -55,7 +55,7 @@ OWNERS = {
     r"(cuda|cublas|cudnn|nv).*\.h(pp)?": ["device/cuda", "kernels/cuda", "dist/nccl"],
     r"(oneapi/)?dnnl.*": ["kernels/cpu"],
     r"omp\.h": ["kernels/cpu", "device/host"],
-    r"CLI/.*": ["train/train_options", "data_prep/prep_options", "checkpoints/options"],
+    r"CLI/.*": ["train/train_options", "train/train_options_file", "data_prep/prep_options", "checkpoints/options"],
     r"immintrin\.h|arm_neon\.h": ["kernels/cpu/vector"],
     r"xxhash\.h": ["tokens", "data_prep"],
     r"libdeflate\.h": ["checkpoint/checksums"],

@@ -12,6 +12,14 @@ TOKENS = json.loads((REFERENCE / "tiny-a" / "expected.json").read_text())["token
 MODEL = ["--layers", 2, "--heads", 4, "--embd", 64, "--vocab", 512, "--positions", 64]
 
 
+def children_of_running(process):
+    """Children of a launcher that may just have ended."""
+    try:
+        return children_of(process.pid)
+    except OSError:
+        return []
+
+
 class Stop(SystemTest):
     def setUp(self):
         super().setUp()
@@ -107,6 +115,38 @@ class Stop(SystemTest):
         self.assertNotIn(code, (0, 75), output)
         last = checkpoints(self.run_dir)[-1]
         self.succeed(0, "shardgpt-convert", "verify", last)
+
+    def test_other_signals_to_the_launcher_leave_a_sound_checkpoint(self):
+        # mpirun passes USR2 on; of TERM it gives ranks about a second, so that a save may be cut.
+        for number in (signal.SIGTERM, signal.SIGUSR2):
+            with self.subTest(signal=number.name):
+                shutil.rmtree(self.run_dir, ignore_errors=True)
+                process = self.start(2, "--checkpoint-every", 2)
+                while len(checkpoints(self.run_dir)) < 2:
+                    time.sleep(0.02)
+                process.send_signal(number)
+                code, output = self.finish(process)
+                self.assertNotEqual(code, 0, output)
+                self.succeed(0, "shardgpt-convert", "verify", self.run_dir)
+                self.succeed(2, "shardgpt-train", *self.arguments(), "--max-steps-this-run", 2, code=75)
+                steps = [row["step"] for row in training_rows(self.run_dir)]
+                self.assertEqual(steps, list(range(1, len(steps) + 1)))
+
+    def test_all_ranks_leave_together(self):
+        # Rank 0 alone brings the last checkpoint to a slow disk.
+        process = launch(3, "shardgpt-train", self.arguments(steps=3),
+                         {"LD_PRELOAD": os.environ["SHARDGPT_FAULT_SHIM"], "SHARDGPT_FAULT_FSYNC_MS": "1500"})
+        self.addCleanup(process.kill)
+        ranks, seen_last = {}, {}
+        while process.poll() is None:
+            for pid in children_of_running(process):
+                ranks.setdefault(pid, time.monotonic())
+                seen_last[pid] = time.monotonic()
+            time.sleep(0.02)
+        self.assertEqual(process.returncode, 0, process.stdout.read())
+        self.assertEqual(len(ranks), 3)
+        self.assertGreater(min(seen_last.values()) - max(ranks.values()), 1.5)  # all of them were there for the save
+        self.assertLess(max(seen_last.values()) - min(seen_last.values()), 1)
 
     def test_metrics_have_one_row_per_step_after_a_kill(self):
         process = self.start(2, "--checkpoint-every", 3)

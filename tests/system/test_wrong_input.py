@@ -79,7 +79,11 @@ class WrongInput(SystemTest):
         self.refuse(["--steps", "at least 1"], "--steps", 0)
         config = self.folder / "job.toml"
         config.write_text('seq-len = 64\nlearning-rate = 3\n')
-        self.refuse([config, "learning-rate"], "--config", config)
+        self.refuse([f"{config}:2", "learning-rate"], "--config", config)
+        config.write_text('seed = 1\nlr = 1e-3\nseed = 2\n')
+        self.refuse([f"{config}:3", "'seed'", "line 1"], "--config", config)
+        config.write_text('lr = [1e-3, 2e-3]\n')
+        self.refuse([f"{config}:1", "'lr'", "list"], "--config", config)
         self.refuse(["no-such.toml"], "--config", self.folder / "no-such.toml")
 
     def test_checkpoint(self):

@@ -16,6 +16,14 @@ void refuses(const std::string& location, const std::vector<std::string>& says,
   BOOST_CHECK_EXCEPTION(static_cast<void>(TokenDataset::open(location, vocab_size)), InputError, Says(says));
 }
 
+/// Root reads everything: while this lives root is somebody else.
+struct NotRoot {
+  const uid_t user = ::geteuid();
+  NotRoot() { become(user == 0 ? 65534 : user); }
+  ~NotRoot() { become(user); }
+  static void become(uid_t id) { BOOST_TEST(::seteuid(id) == 0); }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(windows_cross_shard_borders) {
@@ -87,11 +95,11 @@ BOOST_AUTO_TEST_CASE(unreadable_and_odd_files_are_refused) {
   std::filesystem::remove(folder / "a.bin");
   std::filesystem::create_symlink("nowhere", folder / "a.bin");
   refuses(folder / "*.bin", {folder / "a.bin", "No such file"});
-  if (::geteuid() != 0) {  // root reads everything
-    write_bytes(folder / "b.bin", shard_bytes({1}));
-    std::filesystem::permissions(folder / "b.bin", std::filesystem::perms::none);
-    refuses(folder / "b.bin", {folder / "b.bin", "Permission denied"});
-  }
+  write_bytes(folder / "b.bin", shard_bytes({1}));
+  std::filesystem::permissions(folder / "b.bin", std::filesystem::perms::none);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  const NotRoot user;
+  refuses(folder / "b.bin", {folder / "b.bin", "Permission denied"});
 }
 
 BOOST_AUTO_TEST_CASE(a_set_must_be_what_its_manifest_says) {
@@ -161,6 +169,36 @@ BOOST_AUTO_TEST_CASE(a_recorded_id_outside_the_vocabulary_is_refused_at_open) {
   write_set(folder.path(), {1, 2, 300}, 10);
   refuses(folder.path(), {"tokens_000000.bin", "id 300", "300 entries"}, 300);
   BOOST_CHECK_NO_THROW(static_cast<void>(TokenDataset::open(folder.path(), 301)));
+}
+
+// The file is cut while it is mapped. Up to the end of a page what is lost reads as zeros.
+BOOST_AUTO_TEST_CASE(a_shard_cut_short_while_in_use_is_an_error_that_names_it) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "a.bin", shard_bytes(counting(1, 100)));
+  write_bytes(folder / "b.bin", shard_bytes(counting(1, 100)));
+  const TokenDataset dataset = TokenDataset::open(folder / "*.bin", 50257);
+  std::filesystem::resize_file(folder / "b.bin", 1024 + 100);
+  std::vector<std::int32_t> inputs(32);
+  std::vector<std::int32_t> targets(32);
+  dataset.read_window(0, 32, inputs, targets);
+  const Says says({folder / "b.bin", "1124 bytes now", "1224 when it was opened", "cut short"});
+  BOOST_CHECK_EXCEPTION(dataset.read_window(5, 32, inputs, targets), InputError, says);
+  BOOST_CHECK_EXCEPTION(dataset.check_ids(0, dataset.tokens()), InputError, says);
+  BOOST_CHECK_EXCEPTION(static_cast<void>(dataset.largest_id_in(100, 110)), InputError, says);
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_is_replaced_or_deleted_stays_as_it_was) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "a.bin", shard_bytes(counting(1, 100)));
+  const TokenDataset dataset = TokenDataset::open(folder / "a.bin", 50257);
+  write_bytes(folder / "new", shard_bytes({7}));
+  std::vector<std::int32_t> ids(100);
+  std::filesystem::rename(folder / "new", folder / "a.bin");
+  dataset.read_tokens(0, ids);
+  BOOST_TEST(ids == counting(1, 100), boost::test_tools::per_element());
+  std::filesystem::remove(folder / "a.bin");
+  dataset.read_tokens(0, ids);
+  BOOST_TEST(ids == counting(1, 100), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_fingerprint_follows_the_data_not_the_folder) {
