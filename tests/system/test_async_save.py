@@ -17,6 +17,14 @@ def faults(**settings):
     return {"LD_PRELOAD": SHIM, **{f"SHARDGPT_FAULT_{name}": str(value) for name, value in settings.items()}}
 
 
+def children_of_running(process):
+    """Children of a launcher that may just have ended."""
+    try:
+        return children_of(process.pid)
+    except OSError:
+        return []
+
+
 class AsyncSave(SystemTest):
     def setUp(self):
         super().setUp()
@@ -81,6 +89,21 @@ class AsyncSave(SystemTest):
                                  r"durable after [0-9.]+ s, [0-9.]+ MB/s")
         last = self.names()[-1]
         self.assertEqual(last, f"step_{len(training_rows(self.run_dir)):08}.h5")
+
+    def test_all_ranks_leave_together(self):
+        # Rank 0 alone brings the last checkpoint to a slow disk.
+        process = launch(3, "shardgpt-train", self.arguments(steps=3), faults(FSYNC_MS=1500))
+        self.addCleanup(process.kill)
+        ranks, seen_last = {}, {}
+        while process.poll() is None:
+            for pid in children_of_running(process):
+                ranks.setdefault(pid, time.monotonic())
+                seen_last[pid] = time.monotonic()
+            time.sleep(0.02)
+        self.assertEqual(process.returncode, 0, process.stdout.read())
+        self.assertEqual(len(ranks), 3)
+        self.assertGreater(min(seen_last.values()) - max(ranks.values()), 1.5)  # all of them were there for the save
+        self.assertLess(max(seen_last.values()) - min(seen_last.values()), 1)
 
     def test_signals_while_a_save_is_in_flight(self):
         process = self.start("--checkpoint-every", 20, "--max-seconds", 60, env=faults(FSYNC_MS=500))
