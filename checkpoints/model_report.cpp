@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <iomanip>
 
 #include "checkpoint/checkpoint_info.hpp"
 #include "checkpoint/config_json.hpp"
+#include "checkpoints/number_text.hpp"
 #include "checkpoints/run_loss.hpp"
 #include "core/error.hpp"
 
@@ -19,12 +19,6 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
     text += (text.empty() ? "" : " x ") + std::to_string(extent);
   }
   return text;
-}
-
-std::string number_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
 }
 
 std::uintmax_t bytes_of(const std::filesystem::path& path) {
@@ -49,10 +43,10 @@ std::string model_text(const TensorTable& table) {
 std::string losses_text(const StepLosses& losses) {
   std::string text;
   if (losses.training) {
-    text += number_text(*losses.training) + " in training";
+    text += number_text(*losses.training, 4) + " in training";
   }
   if (losses.validation) {
-    text += (text.empty() ? "" : ", ") + number_text(*losses.validation) + " in validation";
+    text += (text.empty() ? "" : ", ") + number_text(*losses.validation, 4) + " in validation";
   }
   return text.empty() ? "unknown (the run's metrics.jsonl does not have it)" : text;
 }
@@ -153,8 +147,8 @@ void ModelReport::print_tensors(std::ostream& out) const {
   for (const TensorReport& report : tensors_) {
     const TensorStatistics& found = report.statistics;
     row(report.tensor->name, std::string(safetensors_name(report.type)), shape_text(report.tensor->shape),
-        values ? std::array{number_text(found.mean()), number_text(found.std_dev()),
-                            number_text(found.largest()), std::to_string(found.non_finite())}
+        values ? std::array{number_text(found.mean(), 4), number_text(found.std_dev(), 4),
+                            number_text(found.largest(), 4), std::to_string(found.non_finite())}
                : std::array<std::string, 4>{});
     out << (report.problem.empty() ? "" : "  DAMAGED") << '\n';
   }

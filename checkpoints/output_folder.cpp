@@ -1,6 +1,5 @@
 #include "checkpoints/output_folder.hpp"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -11,14 +10,10 @@
 
 #include "core/atomic_file.hpp"
 #include "core/error.hpp"
+#include "core/this_process.hpp"
 
 namespace shardgpt {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 /// "NAME.tmp.HOST." and the number of a process.
 std::string sibling_prefix(const std::filesystem::path& target, const std::string& ending) {

@@ -1,13 +1,12 @@
 #include "checkpoint/verify.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "checkpoint/checkpoint_error.hpp"
 #include "checkpoint/config_json.hpp"
 #include "checkpoints/convert_command.hpp"
 #include "checkpoints/model_difference.hpp"
+#include "checkpoints/number_text.hpp"
 #include "checkpoints/source_checkpoint.hpp"
 
 namespace shardgpt {
@@ -27,12 +26,6 @@ void verify_checksums(const std::filesystem::path& path, std::ostream& out) {
   out << info.path.string() << " is sound: the checksums of " << TensorTable(info.config).tensors().size()
       << " tensors and their "
       << "moments, of the table, the configuration and the state are right\n";
-}
-
-std::string number_text(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", value);
-  return text.data();
 }
 
 [[noreturn]] void throw_other_model(const WeightSource& ours, const WeightSource& theirs,
@@ -59,9 +52,9 @@ void verify_against(const VerifyOptions& options, std::ostream& out) {
   const std::int64_t tokens = std::min(options.tokens, config.positions);
   const LogitDifference found = compare_logits(*ours, *theirs, tokens);
   const std::string text = "the largest difference of " + std::to_string(tokens) + " x " +
-                           std::to_string(config.vocab) + " logits is " + number_text(found.largest) +
-                           " (limit " + number_text(options.limit) + "; the largest logit is " +
-                           number_text(found.largest_logit) + ")";
+                           std::to_string(config.vocab) + " logits is " + number_text(found.largest, 3) +
+                           " (limit " + number_text(options.limit, 3) + "; the largest logit is " +
+                           number_text(found.largest_logit, 3) + ")";
   if (!(found.largest <= options.limit)) {
     throw_other_model(
         *ours, *theirs,
@@ -75,7 +68,7 @@ void verify_against(const VerifyOptions& options, std::ostream& out) {
 void verify_checkpoint(const VerifyOptions& options, std::ostream& out) {
   SHARDGPT_REQUIRE(options.tokens >= 1,
                    "--tokens is " + std::to_string(options.tokens) + ", wanted 1 or more");
-  SHARDGPT_REQUIRE(options.limit >= 0, "--limit is " + number_text(options.limit) + ", wanted 0 or more");
+  SHARDGPT_REQUIRE(options.limit >= 0, "--limit is " + number_text(options.limit, 3) + ", wanted 0 or more");
   verify_checksums(options.checkpoint, out);
   if (!options.against.empty()) {
     verify_against(options, out);

@@ -1,17 +1,16 @@
 #include "train/placement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
+
+#include "core/this_process.hpp"
 
 namespace shardgpt {
 namespace {
@@ -20,20 +19,6 @@ namespace {
 constexpr long long shared_memory_per_rank = 32LL << 20;
 // Network cards register buffers by locking them; below this InfiniBand does not even start.
 constexpr long long least_locked_memory = 64LL << 20;
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) {
-        cores.push_back(static_cast<int>(core));
-      }
-    }
-  }
-  return cores;
-}
 
 /// 0, 1, 2, 5 as "0-2,5".
 std::string ranges_text(const std::vector<int>& numbers) {
@@ -57,11 +42,6 @@ bool alike(const RankPlace& a, const RankPlace& b) {
 using HostAndCores = std::pair<std::string, std::vector<int>>;
 
 }  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 RankPlace own_place(int threads) {
   RankPlace place;

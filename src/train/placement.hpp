@@ -16,7 +16,6 @@ struct RankPlace {
   long long locked_memory_bytes = -1;  ///< it may lock; -1: no limit
 };
 
-[[nodiscard]] std::string host_name();
 /// This process.
 [[nodiscard]] RankPlace own_place(int threads);
 /// Of all ranks, on all. Collective.

@@ -5,13 +5,12 @@
 #include <cstdlib>
 #include <string>
 
-#include <sched.h>
-
 #include "checkpoint/config_json.hpp"
 #include "checkpoint/info_exchange.hpp"
 #include "checkpoint/resume.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "core/error.hpp"
+#include "core/this_process.hpp"
 #include "device/host/host_device.hpp"
 #include "hf/hf_model.hpp"
 #include "train/run_data.hpp"
@@ -20,21 +19,11 @@
 namespace shardgpt {
 namespace {
 
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
-/// A hash of the cores this process may use, to see whether ranks of a node share them.
-std::uint64_t core_mask_hash() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
+/// A hash of cores, to see whether ranks of a node share them.
+std::uint64_t hash_of(const std::vector<int>& cores) {
   std::uint64_t hash = 1469598103934665603U;  // FNV-1a
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-      hash = (hash ^ static_cast<std::uint64_t>(CPU_ISSET(core, &set) != 0)) * 1099511628211U;
-    }
+  for (const int core : cores) {
+    hash = (hash ^ static_cast<std::uint64_t>(core)) * 1099511628211U;
   }
   return hash;
 }
@@ -145,7 +134,8 @@ void require_device(const MpiComm& comm, const DeviceOptions& options) {
 
 int choose_threads(const MpiComm& comm, const DeviceOptions& options) {
   const MpiComm node = comm.split_by_node();
-  const std::vector<std::uint64_t> masks = node.all_gather(core_mask_hash());
+  const std::vector<int> cores = allowed_cores();
+  const std::vector<std::uint64_t> masks = node.all_gather(hash_of(cores));
   if (options.threads > 0) {
     return static_cast<int>(options.threads);
   }
@@ -153,8 +143,8 @@ int choose_threads(const MpiComm& comm, const DeviceOptions& options) {
   if (from_openmp > 0) {
     return from_openmp;
   }
-  const auto sharing = std::ranges::count(masks, core_mask_hash());
-  return std::max(1, allowed_cores() / static_cast<int>(std::max<std::ptrdiff_t>(1, sharing)));
+  const std::ptrdiff_t sharing = std::ranges::count(masks, hash_of(cores));  // this rank is one of them
+  return std::max(1, static_cast<int>(std::ssize(cores) / sharing));
 }
 
 DType dtype_from_options(const DeviceOptions& options) {

@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_worker.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "core/log.hpp"
+#include "core/this_process.hpp"
 #include "train/placement.hpp"
 #include "train/plan.hpp"
 #include "train/provenance.hpp"
