@@ -1,6 +1,5 @@
 #include "tests/cuda_on_host/race/race_checker.hpp"
 
-#include <algorithm>
 #include <sstream>
 
 #include "tests/cuda_on_host/exec/kernel_calls.hpp"
@@ -82,10 +81,12 @@ void RaceChecker::access(const void* address, std::size_t bytes, AccessKind kind
     if (kind == AccessKind::read && lies_in(address, &__executable_start, program_bytes())) {
       return;  // constants
     }
-    stop_kernel(FaultKind::bounds, "the address is in no memory that kernels may use", code);
+    stop_kernel(
+        FaultKind::bounds, [] { return "the address is in no memory that kernels may use"; }, code);
   }
   if (begin + bytes > region->end) {
-    stop_kernel(FaultKind::bounds, "the access begins inside an allocation and ends outside", code);
+    stop_kernel(
+        FaultKind::bounds, [] { return "the access begins inside an allocation and ends outside"; }, code);
   }
   Stamp now;
   now.block_serial = context.block_serial;
@@ -107,8 +108,9 @@ void RaceChecker::check_byte(ByteShadow& shadow, MemorySpace space, const Stamp&
   }
   if (access.kind == AccessKind::read) {
     if (space == MemorySpace::shared && shadow.write.block_serial != now.block_serial) {
-      stop_kernel(FaultKind::uninitialised, "shared memory is read that no thread of the block has written",
-                  access.code);
+      stop_kernel(
+          FaultKind::uninitialised,
+          [] { return "shared memory is read that no thread of the block has written"; }, access.code);
     }
     remember_read(shadow, now);
     return;
@@ -122,16 +124,20 @@ void RaceChecker::check_byte(ByteShadow& shadow, MemorySpace space, const Stamp&
 }
 
 void RaceChecker::report_race(const Stamp& before, const char* what, const Access& access) {
-  std::ostringstream text;
-  text << "race: " << access.bytes << " bytes are " << (access.kind == AccessKind::read ? "read" : "written")
-       << " that thread " << before.thread_number();
-  if (before.block_serial == kernel_context.block_serial) {
-    text << " of the block";
-  } else {
-    text << " of block number " << before.block_serial - kernel_context.launch_first_serial;
-  }
-  text << " has " << what << ", with nothing between that orders them";
-  stop_kernel(FaultKind::race, text.str(), access.code, &__executable_start + before.code);
+  const auto describe = [&] {
+    std::ostringstream text;
+    text << "race: " << access.bytes << " bytes are "
+         << (access.kind == AccessKind::read ? "read" : "written") << " that thread "
+         << before.thread_number();
+    if (before.block_serial == kernel_context.block_serial) {
+      text << " of the block";
+    } else {
+      text << " of block number " << before.block_serial - kernel_context.launch_first_serial;
+    }
+    text << " has " << what << ", with nothing between that orders them";
+    return text.str();
+  };
+  stop_kernel(FaultKind::race, describe, access.code, &__executable_start + before.code);
 }
 
 }  // namespace cuda_on_host

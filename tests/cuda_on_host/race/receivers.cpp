@@ -30,7 +30,8 @@ void report(const void* address, std::size_t bytes, std::size_t alignment, Acces
     return;  // code of the host
   }
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
-    cuda_on_host::stop_kernel(cuda_on_host::FaultKind::bounds, "the address is misaligned", code);
+    cuda_on_host::stop_kernel(
+        cuda_on_host::FaultKind::bounds, [] { return "the address is misaligned"; }, code);
   }
   checker().access(address, bytes, kind, code);
 }
