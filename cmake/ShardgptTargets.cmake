@@ -8,17 +8,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(shardgpt_flags INTERFACE)
 target_include_directories(shardgpt_flags INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-target_compile_options(shardgpt_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+set(_warnings -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${SHARDGPT_WARNINGS_AS_ERRORS}>:-Werror>)
+target_compile_options(shardgpt_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_warnings}>")  # nvcc has its own
 target_compile_definitions(shardgpt_flags INTERFACE
   SHARDGPT_DEBUG_CHECKS=$<BOOL:${SHARDGPT_DEBUG_CHECKS}>
   SHARDGPT_THREAD_SANITIZER=$<IN_LIST:thread,${SHARDGPT_SANITIZE}>
   SHARDGPT_USE_OPENMP=$<BOOL:${SHARDGPT_USE_OPENMP}>)
 if(SHARDGPT_SANITIZE)
   list(JOIN SHARDGPT_SANITIZE "," _sanitizers)
-  target_compile_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer)
+  set(_sanitize -fsanitize=${_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(shardgpt_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_sanitize}>")
   target_link_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers})
 endif()
 
