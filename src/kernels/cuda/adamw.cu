@@ -23,15 +23,18 @@ __device__ inline Coefficients coefficients_of(const AdamWPiece& piece, const St
   const auto step = static_cast<double>(scalars.adam_step);
   const double correction1 = 1.0 - pow(piece.beta1, step);
   const double correction2 = 1.0 - pow(piece.beta2, step);
-  return {static_cast<float>(scalars.grad_scale),  static_cast<float>(piece.beta1),
-          static_cast<float>(1.0 - piece.beta1),   static_cast<float>(piece.beta2),
-          static_cast<float>(1.0 - piece.beta2),   static_cast<float>(piece.lr / correction1),
-          static_cast<float>(1.0 / correction2),   static_cast<float>(piece.eps),
+  return {static_cast<float>(scalars.grad_scale),
+          static_cast<float>(piece.beta1),
+          static_cast<float>(1.0 - piece.beta1),
+          static_cast<float>(piece.beta2),
+          static_cast<float>(1.0 - piece.beta2),
+          static_cast<float>(piece.lr / correction1),
+          static_cast<float>(1.0 / correction2),
+          static_cast<float>(piece.eps),
           static_cast<float>(piece.lr * piece.weight_decay)};
 }
 
-__global__ void __launch_bounds__(adamw_threads)
-    adamw_kernel(AdamWPiece piece, const StepScalars* scalars) {
+__global__ void __launch_bounds__(adamw_threads) adamw_kernel(AdamWPiece piece, const StepScalars* scalars) {
   SHARDGPT_SHARED_ARRAY(Coefficients, shared, [1]);
   if (scalars->applied == 0) {
     return;  // every thread of every block alike

@@ -9,8 +9,8 @@ namespace {
 constexpr float log2_e = 1.4426950408889634F;
 constexpr int own_rows = 16 * tile_warps;  // keys (or queries) that a block owns, sixteen per warp
 
-/// The tile that a block walks over, for heads padded to D channels: with larger heads fewer rows, so that the
-/// accumulators fit the registers.
+/// The tile that a block walks over, for heads padded to D channels: with larger heads fewer rows, so that
+/// the accumulators fit the registers.
 template <int D>
 inline constexpr int walked_rows = D <= 64 ? 64 : 16;
 
@@ -54,8 +54,7 @@ class OwnRows {
 template <int D, int Fragments>
 __device__ inline void multiply_both(float (&first)[Fragments][4], float (&second)[Fragments][4],
                                      const OwnRows<D>& own_first, const OwnRows<D>& own_second,
-                                     const __nv_bfloat16* walked_first,
-                                     const __nv_bfloat16* walked_second) {
+                                     const __nv_bfloat16* walked_first, const __nv_bfloat16* walked_second) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
     std::uint32_t a_first[4];

@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(plain_warps* warp_lanes, 4) forward_kernel(Att
   LaneChannels out;
   for (int first = 0; first <= query; first += warp_lanes) {
     const int key = first + lane_index();
-    const float score =
-        key <= query ? scale * dot(a.qkv + head.qkv(query, 0), a.qkv + head.qkv(key, 1), a.head_dim)
-                     : -INFINITY;
+    const float score = key <= query
+                            ? scale * dot(a.qkv + head.qkv(query, 0), a.qkv + head.qkv(key, 1), a.head_dim)
+                            : -INFINITY;
     const float before = largest;
     largest = fmaxf(largest, warp_max(score));
     const float rescale = expf(before - largest);

@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(softmax_threads) softmax_loss_kernel(SoftmaxLo
   __syncthreads();  // the loss is read before float gradients replace the logits
   const float inverse_sum = 1.0F / softmax.sum;
   T* dlogits = a.dlogits + row * a.padded_vocab;
-  for (std::int64_t v = thread_index() * vector_size; v < a.padded_vocab; v += softmax_threads * vector_size) {
+  for (std::int64_t v = thread_index() * vector_size; v < a.padded_vocab;
+       v += softmax_threads * vector_size) {
     Vector8 x{};
     if (counts) {
       x = load8(logits + v);
@@ -100,9 +101,8 @@ __global__ void __launch_bounds__(softmax_threads) softmax_loss_kernel(SoftmaxLo
   }
 }
 
-__global__ void __launch_bounds__(loss_threads) add_losses_kernel(std::int64_t rows, const double* losses,
-                                                                  const std::int32_t* targets,
-                                                                  StepSums* sums) {
+__global__ void __launch_bounds__(loss_threads)
+    add_losses_kernel(std::int64_t rows, const double* losses, const std::int32_t* targets, StepSums* sums) {
   SHARDGPT_SHARED_ARRAY(double, loss_parts, [warp_lanes]);
   SHARDGPT_SHARED_ARRAY(double, target_parts, [warp_lanes]);
   double loss = 0;
@@ -143,8 +143,8 @@ void add_losses(cudaStream_t stream, std::int64_t rows, const double* losses, co
   }
 }
 
-void copy_columns(cudaStream_t stream, std::int64_t rows, const float* from, std::int64_t from_cols, float* to,
-                  std::int64_t to_cols) {
+void copy_columns(cudaStream_t stream, std::int64_t rows, const float* from, std::int64_t from_cols,
+                  float* to, std::int64_t to_cols) {
   if (rows > 0 && to_cols > 0) {
     launch(copy_columns_kernel, extent(rows), row_threads(to_cols, 256), 0, stream, from, from_cols, to,
            to_cols);

@@ -27,7 +27,7 @@ void add_losses(cudaStream_t stream, std::int64_t rows, const double* losses, co
                 StepSums* sums);
 
 /// to [rows, to_cols] = the first to_cols columns of from [rows, from_cols].
-void copy_columns(cudaStream_t stream, std::int64_t rows, const float* from, std::int64_t from_cols, float* to,
-                  std::int64_t to_cols);
+void copy_columns(cudaStream_t stream, std::int64_t rows, const float* from, std::int64_t from_cols,
+                  float* to, std::int64_t to_cols);
 
 }  // namespace shardgpt::cuda

@@ -55,11 +55,8 @@ void classifier(CudaContext& context, cudaStream_t stream, const Ops::Classifier
     const std::int64_t count = std::min(context.group_rows, a.in.rows - first);
     softmax_group(context, stream, a, first, count, dlogits);
     if (a.din.data != nullptr) {
-      const ProductKind kind{.rows = count,
-                             .inner = a.wte.rows,
-                             .cols = a.wte.cols,
-                             .in = context.dtype,
-                             .out = context.dtype};
+      const ProductKind kind{
+          .rows = count, .inner = a.wte.rows, .cols = a.wte.cols, .in = context.dtype, .out = context.dtype};
       context.products.multiply(
           stream, kind, {.a = dlogits, .b = a.wte.data, .out = elements<T>(a.din) + first * a.din.cols});
     }
@@ -79,8 +76,8 @@ void classifier(CudaContext& context, cudaStream_t stream, const Ops::Classifier
 
 /// Ops::logits. The product goes to padded rows first: cuBLASLt has its fast algorithms for aligned ones.
 template <class T>
-void logits(CudaContext& context, cudaStream_t stream, const Matrix& in, const Matrix& wte, std::int64_t vocab,
-            float* result) {
+void logits(CudaContext& context, cudaStream_t stream, const Matrix& in, const Matrix& wte,
+            std::int64_t vocab, float* result) {
   for (std::int64_t first = 0; first < in.rows; first += context.logit_rows) {
     const std::int64_t rows = std::min(context.logit_rows, in.rows - first);
     multiply_logits<T>(context, stream, in, first, rows, wte);

@@ -19,10 +19,9 @@ class CublasError : public Error {
 }  // namespace shardgpt::cuda
 
 /// Throws CublasError if a call that returns cublasStatus_t failed.
-#define SHARDGPT_CUBLAS(call)                                                                \
-  do {                                                                                       \
-    if (const cublasStatus_t shardgpt_code_ = (call);                                        \
-        shardgpt_code_ != CUBLAS_STATUS_SUCCESS) {                                           \
-      ::shardgpt::cuda::throw_cublas_error(shardgpt_code_, #call, __FILE__, __LINE__);       \
-    }                                                                                        \
+#define SHARDGPT_CUBLAS(call)                                                                    \
+  do {                                                                                           \
+    if (const cublasStatus_t shardgpt_code_ = (call); shardgpt_code_ != CUBLAS_STATUS_SUCCESS) { \
+      ::shardgpt::cuda::throw_cublas_error(shardgpt_code_, #call, __FILE__, __LINE__);           \
+    }                                                                                            \
   } while (false)

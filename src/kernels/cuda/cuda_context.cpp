@@ -14,17 +14,21 @@ namespace shardgpt::cuda {
 namespace {
 
 const OpsLimits& checked_limits(const OpsLimits& limits) {
-  const auto found = [](std::int64_t value) { return ": found " + std::to_string(value) + "; use --device cpu"; };
-  SHARDGPT_REQUIRE(limits.embd % 8 == 0,
-                   "the CUDA kernels need an embedding size (--embd) that is a multiple of 8" + found(limits.embd));
+  const auto found = [](std::int64_t value) {
+    return ": found " + std::to_string(value) + "; use --device cpu";
+  };
+  SHARDGPT_REQUIRE(
+      limits.embd % 8 == 0,
+      "the CUDA kernels need an embedding size (--embd) that is a multiple of 8" + found(limits.embd));
   SHARDGPT_REQUIRE(limits.embd <= most_channels, "the CUDA kernels serve embedding sizes (--embd) up to " +
                                                      std::to_string(most_channels) + found(limits.embd));
   const std::int64_t head_dim = limits.heads > 0 ? limits.embd / limits.heads : 0;
   SHARDGPT_REQUIRE(head_dim <= plain_attention_most_head_dim,
                    "the CUDA kernels serve heads (--embd / --heads) of up to " +
                        std::to_string(plain_attention_most_head_dim) + " channels" + found(head_dim));
-  SHARDGPT_REQUIRE(limits.padded_vocab % 8 == 0,
-                   "the CUDA kernels need a padded vocabulary that is a multiple of 8" + found(limits.padded_vocab));
+  SHARDGPT_REQUIRE(
+      limits.padded_vocab % 8 == 0,
+      "the CUDA kernels need a padded vocabulary that is a multiple of 8" + found(limits.padded_vocab));
   return limits;
 }
 

@@ -37,8 +37,8 @@ class CudaOps final : public Ops {
   void embedding_backward(Stream& stream, BatchShape shape, const std::int32_t* tokens, Matrix dout,
                           float* dwte, float* dwpe) override {
     require_room(shape.tokens());
-    cuda::embedding_backward(raw_stream(stream), shape, dout.cols, tokens, elements<const T>(dout), dwte, dwpe,
-                             context_.embedding.data());
+    cuda::embedding_backward(raw_stream(stream), shape, dout.cols, tokens, elements<const T>(dout), dwte,
+                             dwpe, context_.embedding.data());
   }
 
   void layer_norm_forward(Stream& stream, const LayerNormForward& a) override {

@@ -1,8 +1,7 @@
-#include "kernels/cuda/embedding_backward.hpp"
-
 #include <bit>
 
 #include "kernels/cuda/element.cuh"
+#include "kernels/cuda/embedding_backward.hpp"
 #include "kernels/cuda/reduce.cuh"
 
 namespace shardgpt::cuda {
@@ -31,8 +30,8 @@ __device__ inline void order_pair(Key& first, Key& second, std::int64_t position
   }
 }
 
-/// Orders the pairs of one chunk for every run length from `first_run` to `last_run`, at the strides that stay
-/// within the chunk. `position`: of the chunk's first key.
+/// Orders the pairs of one chunk for every run length from `first_run` to `last_run`, at the strides that
+/// stay within the chunk. `position`: of the chunk's first key.
 __device__ inline void sort_in_chunk(Key* chunk, std::int64_t position, std::int64_t first_run,
                                      std::int64_t last_run) {
   for (std::int64_t run = first_run; run <= last_run; run *= 2) {
@@ -52,7 +51,8 @@ __global__ void __launch_bounds__(sort_threads)
   const std::int64_t first = block_index() * chunk_keys;
   for (std::int64_t i = thread_index(); i < chunk_keys; i += sort_threads) {
     const std::int64_t position = first + i;
-    chunk[i] = position < count ? static_cast<Key>(tokens[position]) << 32U | static_cast<Key>(position) : no_key;
+    chunk[i] =
+        position < count ? static_cast<Key>(tokens[position]) << 32U | static_cast<Key>(position) : no_key;
   }
   sort_in_chunk(chunk, first, 2, chunk_keys);
   for (std::int64_t i = thread_index(); i < chunk_keys; i += sort_threads) {
@@ -61,7 +61,8 @@ __global__ void __launch_bounds__(sort_threads)
 }
 
 /// One step across chunks.
-__global__ void __launch_bounds__(sort_threads) merge_step_kernel(std::int64_t stride, std::int64_t run, Key* keys) {
+__global__ void __launch_bounds__(sort_threads)
+    merge_step_kernel(std::int64_t stride, std::int64_t run, Key* keys) {
   const std::int64_t i = first_of_pair(global_thread_index(), stride);
   order_pair(keys[i], keys[i + stride], i, run);
 }
@@ -167,10 +168,11 @@ void embedding_backward(cudaStream_t stream, BatchShape shape, std::int64_t chan
   auto* keys = static_cast<Key*>(workspace);
   sort_positions(stream, count, tokens, keys);
   constexpr std::int64_t slice = warp_lanes * vector_size;
-  launch(add_token_rows_kernel<T>, extent(ceil_div(count, std::int64_t{gather_warps}), ceil_div(channels, slice)),
+  launch(add_token_rows_kernel<T>,
+         extent(ceil_div(count, std::int64_t{gather_warps}), ceil_div(channels, slice)),
          extent(gather_warps * warp_lanes), 0, stream, count, channels, keys, dout, dwte);
-  launch(add_position_rows_kernel<T>, extent(shape.seq_len), row_threads(channels / vector_size, 256), 0, stream,
-         shape, channels, dout, dwpe);
+  launch(add_position_rows_kernel<T>, extent(shape.seq_len), row_threads(channels / vector_size, 256), 0,
+         stream, shape, channels, dout, dwpe);
 }
 
 template void embedding_backward(cudaStream_t, BatchShape, std::int64_t, const std::int32_t*, const float*,

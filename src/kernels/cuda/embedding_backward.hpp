@@ -17,7 +17,6 @@ namespace shardgpt::cuda {
 /// tokens [rows * seq_len]; dout [rows * seq_len, channels], 16-byte aligned; workspace 8-byte aligned.
 template <class T>
 void embedding_backward(cudaStream_t stream, BatchShape shape, std::int64_t channels,
-                        const std::int32_t* tokens, const T* dout, float* dwte, float* dwpe,
-                        void* workspace);
+                        const std::int32_t* tokens, const T* dout, float* dwte, float* dwpe, void* workspace);
 
 }  // namespace shardgpt::cuda

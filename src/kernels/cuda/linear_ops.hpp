@@ -20,12 +20,12 @@ inline void linear_forward(CudaContext& context, cudaStream_t stream, const Matr
                            .in = context.dtype,
                            .out = context.dtype,
                            .epilogue = Epilogue::bias};
-    context.products.multiply(stream, kind,
-                              {.a = in.data, .b = weight.data, .bias = bias, .out = out.data});
+    context.products.multiply(stream, kind, {.a = in.data, .b = weight.data, .bias = bias, .out = out.data});
   }
 }
 
-/// Ops::linear_gelu_forward. In float, where cuBLASLt need not have the fused form, gelu is a pass of its own.
+/// Ops::linear_gelu_forward. In float, where cuBLASLt need not have the fused form, gelu is a pass of its
+/// own.
 template <class T>
 void linear_gelu_forward(CudaContext& context, cudaStream_t stream, const Matrix& in, const Matrix& weight,
                          const void* bias, const Matrix& pre, const Matrix& out) {
@@ -43,12 +43,12 @@ void linear_gelu_forward(CudaContext& context, cudaStream_t stream, const Matrix
                          .in = context.dtype,
                          .out = context.dtype,
                          .epilogue = Epilogue::bias_gelu};
-  context.products.multiply(
-      stream, kind, {.a = in.data, .b = weight.data, .bias = bias, .pre = pre.data, .out = out.data});
+  context.products.multiply(stream, kind,
+                            {.a = in.data, .b = weight.data, .bias = bias, .pre = pre.data, .out = out.data});
 }
 
-/// Ops::linear_backward. The bias gradient is a pass of its own: cuBLASLt's can neither accumulate nor promise
-/// an order of summation.
+/// Ops::linear_backward. The bias gradient is a pass of its own: cuBLASLt's can neither accumulate nor
+/// promise an order of summation.
 template <class T>
 void linear_backward(CudaContext& context, cudaStream_t stream, const Ops::LinearBackward& a) {
   const std::int64_t rows = a.in.rows;

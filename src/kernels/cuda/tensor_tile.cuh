@@ -16,14 +16,14 @@ namespace shardgpt::cuda {
 inline constexpr int tile_warps = 4;
 inline constexpr int tile_threads = tile_warps * warp_lanes;
 
-/// Elements from one row of a tile of `Columns` columns to the next. The 16 bytes of padding spread eight rows
-/// over all banks.
+/// Elements from one row of a tile of `Columns` columns to the next. The 16 bytes of padding spread eight
+/// rows over all banks.
 template <int Columns>
 inline constexpr int tile_stride = Columns + 8;
 
 /// Bytes of a tile in shared memory.
 template <int Rows, int Columns>
-inline constexpr std::size_t tile_bytes = sizeof(__nv_bfloat16) * Rows * tile_stride<Columns>;
+inline constexpr std::size_t tile_bytes = sizeof(__nv_bfloat16) * Rows* tile_stride<Columns>;
 
 /// Starts copying a tile; every thread of the block takes part. Rows from `valid_rows` (at least one) and
 /// columns from `valid_columns` on become zero.  from [.., stride], 16-byte aligned.
