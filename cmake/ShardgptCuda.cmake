@@ -115,14 +115,15 @@ function(shardgpt_on_host_target target)
   target_link_libraries(${target} PRIVATE shardgpt_cuda_headers)
 endfunction()
 
-# shardgpt_add_cuda_library(NAME SOURCES ... [DEPS ...] [CUDA_DEPS ...] [TOOLKIT cudart|cublaslt|nccl ...] [RACE])
+# shardgpt_add_cuda_library(NAME SOURCES ... [DEPS ...] [CUDA_DEPS ...] [TOOLKIT cudart|cublaslt|nccl ...]
+#                           [RACE] [ON_HOST_ONLY])
 # Makes shardgpt_NAME where the CUDA device is built, and shardgpt_NAME_on_host where the tests run it on the host.
 # DEPS are targets that both use; CUDA_DEPS names of other libraries made by this function; TOOLKIT what the
 # toolkit provides. RACE: also shardgpt_NAME_on_host_race, whose kernels report each access to the race checker
-# (plain builds only: a sanitizer has receivers of its own).
+# (plain builds only: a sanitizer has receivers of its own). ON_HOST_ONLY: no shardgpt_NAME.
 function(shardgpt_add_cuda_library name)
-  cmake_parse_arguments(ARG "RACE" "" "SOURCES;DEPS;CUDA_DEPS;TOOLKIT" ${ARGN})
-  if(SHARDGPT_USE_CUDA)
+  cmake_parse_arguments(ARG "RACE;ON_HOST_ONLY" "" "SOURCES;DEPS;CUDA_DEPS;TOOLKIT" ${ARGN})
+  if(SHARDGPT_USE_CUDA AND NOT ARG_ON_HOST_ONLY)
     list(TRANSFORM ARG_CUDA_DEPS PREPEND shardgpt_ OUTPUT_VARIABLE cuda_deps)
     foreach(library IN LISTS ARG_TOOLKIT)
       list(APPEND cuda_deps ${SHARDGPT_TOOLKIT_${library}})
@@ -154,4 +155,20 @@ function(shardgpt_add_cuda_library name)
       DEPS ${ARG_DEPS} ${host_deps} shardgpt_cuda_on_host_race shardgpt_cuda_headers)
     shardgpt_on_host_target(shardgpt_${name}_on_host_race)
   endif()
+endfunction()
+
+# shardgpt_add_on_host_test(NAME SOURCES ... LIBS ... [shardgpt_add_test's other arguments]): a test of kernels, run
+# once for each order of their threads: NAME, NAME_newest_first, NAME_random.
+function(shardgpt_add_on_host_test name)
+  shardgpt_add_test(${name} ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ARGS;SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  shardgpt_on_host_target(${name})
+  foreach(order IN ITEMS newest_first random)
+    add_test(NAME ${name}_${order} COMMAND ${name} ${ARG_ARGS})
+    shardgpt_set_test_properties(${name}_${order} ${ARG_TIMEOUT} 1 "cpu;${ARG_LABELS}")
+    set_property(TEST ${name}_${order} APPEND PROPERTY ENVIRONMENT SHARDGPT_CUDA_ON_HOST_ORDER=${order})
+  endforeach()
 endfunction()

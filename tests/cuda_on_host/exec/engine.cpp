@@ -179,9 +179,9 @@ void Engine::thread_main() {
 void Engine::leave() {
   KernelThread& thread = *running_;
   if (!thread.copies.empty()) {
-    stop(FaultKind::async_copy,
-         "the thread ends without waiting for its copy from " + name_of(thread.copies.oldest().where),
-         nullptr, nullptr);
+    stop_kernel(FaultKind::async_copy, [&] {
+      return "the thread ends without waiting for its copy from " + name_of(thread.copies.oldest().where);
+    });
   }
   thread.state = KernelThread::State::done;
   ++done_;
@@ -213,10 +213,14 @@ void Engine::wait_for_turn() {
   switch_to(running_->fiber, ready_->take());
 }
 
-void Engine::stop(FaultKind kind, const std::string& message, const void* code, const void* other_code) {
+void Engine::record_fault(FaultKind kind, const std::string& message, const void* code,
+                          const void* other_code) {
   std::ostringstream text;
   text << "block " << kernel_context.block_index << " thread " << running_->index << ": " << message;
   fault_ = Fault{kind, text.str(), code, other_code};
+}
+
+void Engine::abandon() {
   while (true) {  // nothing goes back to this thread
     switch_to(running_->fiber, -1);
   }
@@ -253,10 +257,10 @@ void Engine::release_barrier() {
   const std::source_location& first = threads_[0].where;
   for (unsigned i = 0; i < thread_count_; ++i) {
     if (!same_place(first, threads_[i].where)) {
-      stop(FaultKind::barrier,
-           "threads are at different barriers: thread 0 at " + name_of(first) + ", thread " +
-               std::to_string(i) + " at " + name_of(threads_[i].where),
-           nullptr, nullptr);
+      stop_kernel(FaultKind::barrier, [&] {
+        return "threads are at different barriers: thread 0 at " + name_of(first) + ", thread " +
+               std::to_string(i) + " at " + name_of(threads_[i].where);
+      });
     }
     threads_[i].state = KernelThread::State::runs;
     ready_->add(i);
@@ -271,8 +275,9 @@ void Engine::warp_operation(std::uint32_t mask, WarpOperation operation, void* l
   const unsigned warp = thread.number / lanes_of_warp;
   const std::uint32_t lane = 1U << thread.number % lanes_of_warp;
   if ((mask & lane) == 0) {
-    stop(FaultKind::warp, "the calling lane is not in the mask of the warp operation at " + name_of(where),
-         nullptr, nullptr);
+    stop_kernel(FaultKind::warp, [&] {
+      return "the calling lane is not in the mask of the warp operation at " + name_of(where);
+    });
   }
   static char nothing;
   thread.lane_data = lane_data == nullptr ? &nothing : lane_data;
@@ -298,10 +303,10 @@ void Engine::release_warp(unsigned warp, std::uint32_t mask, bool orders_memory)
       return;  // it waits for other lanes: if they do not come, the report shows the masks
     }
     if (thread.operation != caller.operation || !same_place(thread.where, caller.where)) {
-      stop(FaultKind::warp,
-           "lanes of one mask are at different warp operations: this one at " + name_of(caller.where) +
-               ", lane " + std::to_string(lane) + " at " + name_of(thread.where),
-           nullptr, nullptr);
+      stop_kernel(FaultKind::warp, [&] {
+        return "lanes of one mask are at different warp operations: this one at " + name_of(caller.where) +
+               ", lane " + std::to_string(lane) + " at " + name_of(thread.where);
+      });
     }
     lane_data[lane] = thread.lane_data;
   }

@@ -44,8 +44,8 @@ class Engine {
   void block_barrier(const std::source_location& where);
   void warp_operation(std::uint32_t mask, WarpOperation operation, void* lane_data, bool orders_memory,
                       const std::source_location& where);
-  [[noreturn]] void stop(FaultKind kind, const std::string& message, const void* code,
-                         const void* other_code);
+  void record_fault(FaultKind kind, const std::string& message, const void* code, const void* other_code);
+  [[noreturn]] void abandon();
   SharedMemory& shared_memory() { return shared_memory_; }
   KernelThread& running() { return *running_; }
 

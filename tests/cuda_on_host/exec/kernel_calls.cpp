@@ -24,17 +24,16 @@ void tell_observer(const void* address, std::size_t bytes, AccessKind kind, cons
 }
 
 void check(const void* address, std::size_t bytes, MemorySpace space, const std::source_location& where) {
+  const char* problem = nullptr;
   if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
-    stop_kernel(FaultKind::bounds, "the address at " + name_of(where) + " is not a multiple of " +
-                                       std::to_string(bytes) + " bytes");
+    problem = " is misaligned";
+  } else if (space == MemorySpace::shared && !engine().shared_memory().contains(address, bytes)) {
+    problem = " is outside the block's shared memory";
+  } else if (is_poisoned(address, bytes)) {
+    problem = " is out of bounds, says AddressSanitizer";
   }
-  if (space == MemorySpace::shared && !engine().shared_memory().contains(address, bytes)) {
-    stop_kernel(FaultKind::bounds,
-                "the address at " + name_of(where) + " is outside the block's shared memory");
-  }
-  if (is_poisoned(address, bytes)) {
-    stop_kernel(FaultKind::bounds,
-                "the address at " + name_of(where) + " is out of bounds, says AddressSanitizer");
+  if (problem != nullptr) {
+    stop_kernel(FaultKind::bounds, [&] { return "the address at " + name_of(where) + problem; });
   }
 }
 
@@ -52,7 +51,7 @@ void warp_operation(std::uint32_t mask, WarpOperation operation, void* lane_data
 void* shared_array(const void* key, std::size_t bytes) {
   void* const array = engine().shared_memory().array(key, bytes);
   if (array == nullptr) {
-    stop_kernel(FaultKind::bounds, "the block has more than 48 KiB of static shared memory");
+    stop_kernel(FaultKind::bounds, [] { return "the block has more than 48 KiB of static shared memory"; });
   }
   return array;
 }
@@ -60,7 +59,7 @@ void* shared_array(const void* key, std::size_t bytes) {
 void* dynamic_shared() {
   void* const address = engine().shared_memory().dynamic();
   if (address == nullptr) {
-    stop_kernel(FaultKind::bounds, "the launch asked for no dynamic shared memory");
+    stop_kernel(FaultKind::bounds, [] { return "the launch asked for no dynamic shared memory"; });
   }
   return address;
 }
@@ -100,8 +99,12 @@ void check_access(const void* address, std::size_t bytes, AccessKind kind, Memor
   tell_observer(address, bytes, kind, code);
 }
 
-void stop_kernel(FaultKind kind, const std::string& message, const void* code, const void* other_code) {
-  engine().stop(kind, message, code, other_code);
+void record_fault(FaultKind kind, const std::string& message, const void* code, const void* other_code) {
+  engine().record_fault(kind, message, code, other_code);
+}
+
+void abandon_kernel() {
+  engine().abandon();
 }
 
 }  // namespace cuda_on_host

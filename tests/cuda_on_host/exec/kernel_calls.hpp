@@ -36,10 +36,20 @@ void wait_async_copies(int keep_groups);
 void check_access(const void* address, std::size_t bytes, AccessKind kind, MemorySpace space,
                   const std::source_location& where);
 
-/// Ends the launch with a fault: where the kernel is, then `message`. `code` and `other_code` are addresses
+/// Notes the fault of the launch: where the kernel is, then `message`. `code` and `other_code` are addresses
 /// to name the source lines of.
-[[noreturn]] void stop_kernel(FaultKind kind, const std::string& message, const void* code = nullptr,
-                              const void* other_code = nullptr);
+void record_fault(FaultKind kind, const std::string& message, const void* code, const void* other_code);
+/// Leaves the kernel for good: nothing on the thread's stack is destroyed.
+[[noreturn]] void abandon_kernel();
+
+/// Ends the launch with a fault. `describe()` returns the message, and what it needed is gone when the stack
+/// is left.
+template <class Describe>
+[[noreturn]] void stop_kernel(FaultKind kind, const Describe& describe, const void* code = nullptr,
+                              const void* other_code = nullptr) {
+  record_fault(kind, describe(), code, other_code);
+  abandon_kernel();
+}
 
 /// "file:line" without folders.
 std::string name_of(const std::source_location& where);

@@ -1,5 +1,6 @@
 #include "tests/cuda_on_host/exec/source_lines.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -28,7 +29,7 @@ std::string source_line(const void* code) {
   const std::uintptr_t offset =
       reinterpret_cast<std::uintptr_t>(code) - reinterpret_cast<std::uintptr_t>(info.dli_fbase) - 1;
   std::ostringstream command;
-  command << "addr2line --basenames --demangle --functions --pretty-print --exe=/proc/" << getpid()
+  command << "addr2line --basenames --demangle --functions --inlines --pretty-print --exe=/proc/" << getpid()
           << "/exe 0x" << std::hex << offset << " 2>/dev/null";
   std::string found;
   if (const std::unique_ptr<std::FILE, ClosePipe> pipe(popen(command.str().c_str(), "r")); pipe != nullptr) {
@@ -42,10 +43,8 @@ std::string source_line(const void* code) {
     bare << "offset 0x" << std::hex << offset << " of " << info.dli_fname;
     return bare.str();
   }
-  while (!found.empty() && found.back() == '\n') {
-    found.pop_back();
-  }
-  return found;
+  std::replace(found.begin(), found.end(), '\n', ' ');
+  return found.substr(0, found.find_last_not_of(' ') + 1);
 }
 
 }  // namespace cuda_on_host

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(block_threads)
     moments[0] += sums[0][i];
     moments[1] += (&sums[0][0])[block_warps + first + i];
   }
-  const int moment = fault == Fault::local_array_overflow ? columns / columns + 1 : 0;
+  const int moment = fault == Fault::local_array_overflow ? static_cast<int>(blockDim.x) / 64 : 0;
   const float mean = moments[moment] / static_cast<float>(columns);
   const float scale = rsqrtf(moments[1] / static_cast<float>(columns) - mean * mean + 1e-5F);
   if (thread == 0) {
