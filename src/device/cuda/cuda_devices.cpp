@@ -35,6 +35,17 @@ CudaDeviceInfo describe(int index) {
 
 }  // namespace
 
+std::string cuda_versions() {
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  int runtime = 0;
+  int driver = 0;
+  SHARDGPT_CUDA(cudaRuntimeGetVersion(&runtime));
+  SHARDGPT_CUDA(cudaDriverGetVersion(&driver));
+  return "runtime " + text(runtime) + ", driver " + text(driver);
+}
+
 CudaDevices find_cuda_devices() {
   CudaDevices found;
   int count = 0;

@@ -26,4 +26,7 @@ struct CudaDevices {
 /// the code in this build (compute capability 8.0).
 [[nodiscard]] CudaDevices find_cuda_devices();
 
+/// "runtime 13.0, driver 13.0".
+[[nodiscard]] std::string cuda_versions();
+
 }  // namespace shardgpt

@@ -9,9 +9,9 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
+#include "tests/cuda_on_host/exec/global_memory.hpp"
 #include "tests/cuda_on_host/runtime/devices.hpp"
 #include "tests/cuda_on_host/runtime/errors.hpp"
-#include "tests/cuda_on_host/runtime/queue.hpp"
 #include "tests/cuda_on_host/runtime/settings.hpp"
 #include "tests/cuda_on_host/runtime/streams.hpp"
 
@@ -112,6 +112,7 @@ class MemoryMap {
     blocks_[first + lead] = {bytes, kind, current_device()};
     used_ += device ? bytes : 0;
     *result = first + lead;
+    register_global(*result, bytes);
     std::memset(*result, uninitialised, bytes);
     return cudaSuccess;
   }
@@ -128,6 +129,7 @@ class MemoryMap {
     const std::size_t lead = round_up(round_up(bytes, alignment), page) - round_up(bytes, alignment);
     std::byte* first = found->first - lead;
     used_ -= kind == MemoryKind::device ? bytes : 0;
+    unregister_global(address);
     blocks_.erase(found);
     forbid(first, round_up(bytes, page));
     AddressSpace::give_back(first, round_up(bytes, alignment));
@@ -210,10 +212,10 @@ cudaError_t check_argument(const char* call, const char* name, const void* addre
 cudaError_t copy_to_device(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
   if (memory_kind(from) == MemoryKind::pinned) {
     const cudaError_t code = check_argument("cudaMemcpyAsync", "source", from, bytes, MemoryKind::pinned);
-    return code != cudaSuccess ? code : enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+    return code != cudaSuccess ? code : try_enqueue(stream, [=] { std::memcpy(to, from, bytes); });
   }
   const auto* first = static_cast<const std::byte*>(from);
-  return enqueue(stream, [to, content = std::vector<std::byte>(first, first + bytes)] {
+  return try_enqueue(stream, [to, content = std::vector<std::byte>(first, first + bytes)] {
     std::memcpy(to, content.data(), content.size());
   });
 }
@@ -308,7 +310,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return copy_to_device(to, from, bytes, stream);
   }
   code = check_argument("cudaMemcpyAsync", "source", from, bytes, MemoryKind::device);
-  return code != cudaSuccess ? code : enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  return code != cudaSuccess ? code : try_enqueue(stream, [=] { std::memcpy(to, from, bytes); });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
@@ -317,5 +319,5 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
     return cudaSuccess;
   }
   const cudaError_t code = check_argument("cudaMemsetAsync", "destination", to, bytes, MemoryKind::device);
-  return code != cudaSuccess ? code : enqueue(stream, [=] { std::memset(to, value, bytes); });
+  return code != cudaSuccess ? code : try_enqueue(stream, [=] { std::memset(to, value, bytes); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -207,12 +208,19 @@ void synchronize_streams() {
   streams().synchronize();
 }
 
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
-  if (const cudaError_t code = check_stream(stream, "enqueue"); code != cudaSuccess) {
+cudaError_t try_enqueue(cudaStream_t stream, std::function<void()> work) {
+  if (const cudaError_t code = check_stream(stream, "work for a stream"); code != cudaSuccess) {
     return code;
   }
   stream->queue.push_work(std::move(work));
   return cudaSuccess;
+}
+
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+  // A launch that no device takes; what failed earlier is told by the next call that can.
+  if (try_enqueue(stream, std::move(work)) == cudaErrorInvalidResourceHandle) {
+    throw std::invalid_argument("a launch on something that is no stream");
+  }
 }
 
 }  // namespace cuda_on_host

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include <cuda_runtime_api.h>
+
 namespace cuda_on_host {
 
 /// The records of one event: numbered when issued, reached in order. Has a lock of its own, so that threads
@@ -67,6 +69,9 @@ class StreamQueue {
   std::uint64_t random_ = 0;
   std::thread thread_;  // last: it uses the members above
 };
+
+/// As enqueue of queue.hpp, for CUDA calls: returns the error where there is no such stream.
+cudaError_t try_enqueue(cudaStream_t stream, std::function<void()> work);
 
 /// Blocks until every stream of the process is idle.
 void synchronize_streams();
