@@ -8,17 +8,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(shardgpt_flags INTERFACE)
 target_include_directories(shardgpt_flags INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-target_compile_options(shardgpt_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+set(_warnings -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${SHARDGPT_WARNINGS_AS_ERRORS}>:-Werror>)
+target_compile_options(shardgpt_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_warnings}>")  # nvcc has its own
 target_compile_definitions(shardgpt_flags INTERFACE
   SHARDGPT_DEBUG_CHECKS=$<BOOL:${SHARDGPT_DEBUG_CHECKS}>
   SHARDGPT_THREAD_SANITIZER=$<IN_LIST:thread,${SHARDGPT_SANITIZE}>
   SHARDGPT_USE_OPENMP=$<BOOL:${SHARDGPT_USE_OPENMP}>)
 if(SHARDGPT_SANITIZE)
   list(JOIN SHARDGPT_SANITIZE "," _sanitizers)
-  target_compile_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer)
+  set(_sanitize -fsanitize=${_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(shardgpt_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${_sanitize}>")
   target_link_options(shardgpt_flags INTERFACE -fsanitize=${_sanitizers})
 endif()
 
@@ -38,15 +38,20 @@ endfunction()
 # Builds the programs without the tests.
 add_custom_target(programs)
 
-# shardgpt_program(NAME SOURCES ... DEPS ...): makes the installed program NAME.
+# shardgpt_program(NAME SOURCES ... DEPS ... [FOR_TESTS]): makes the installed program NAME; FOR_TESTS: one that only
+# tests start.
 function(shardgpt_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_TESTS" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   if(SHARDGPT_SANITIZE MATCHES address)  # as for the tests: leak reports with library names
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/keep_libraries_loaded.cpp")
     target_link_options(${name} PRIVATE -Wl,--export-dynamic-symbol=dlclose)
+  endif()
+  if(ARG_FOR_TESTS)
+    add_dependencies(tests_light ${name})
+    return()
   endif()
   add_dependencies(programs ${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)

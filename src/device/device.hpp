@@ -12,9 +12,9 @@ namespace shardgpt {
 
 enum class DeviceKind { cpu, cuda };
 
-/// The four in-order queues of a device. On the CPU `compute` and `copy` are worker threads; `gather` and
-/// `reduce` are served by one communication thread in the order in which their work was issued, as NCCL
-/// serves one communicator.
+/// The four in-order queues of a device; on CUDA four streams. On the CPU `compute` and `copy` are worker
+/// threads; `gather` and `reduce` are served by one communication thread in the order in which their work was
+/// issued, as NCCL serves one communicator.
 enum class StreamRole { compute, gather, reduce, copy };
 inline constexpr int stream_role_count = 4;
 
@@ -81,7 +81,8 @@ class Device {
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual Stream& stream(StreamRole role) = 0;
   [[nodiscard]] virtual std::unique_ptr<Event> make_event() = 0;
-  /// Zero-filled. Throws Error naming category and size where there is no memory.
+  /// Zero-filled; the host may touch it on the CPU only. Throws Error naming category and size where there is
+  /// no memory.
   [[nodiscard]] virtual Buffer allocate(std::size_t bytes, const std::string& category) = 0;
   /// The same for host memory that downloads run into beside compute: page-locked where that matters.
   [[nodiscard]] virtual Buffer allocate_host(std::size_t bytes, const std::string& category) = 0;
@@ -95,6 +96,8 @@ class Device {
   /// Host memory to device memory, contents taken before the call returns.
   virtual void upload(void* to, const void* host, std::size_t bytes, Stream& stream) = 0;
   /// Device memory to host memory; `host` must live, and not be read, until the stream has passed this point.
+  /// It comes from allocate_host: to any other memory a CUDA device would copy only when all before is done,
+  /// and hold up the host until then.
   virtual void download(void* host, const void* from, std::size_t bytes, Stream& stream) = 0;
 };
 

@@ -117,12 +117,20 @@ TrainingPlan make_plan(const TrainConfig& config, const TensorTable& table, int 
   plan.memory = memory_table(config, table, ranks, inputs.dtype, plan.micro_batch);
   plan.memory.push_back({"kernel workspace", inputs.workspace_bytes});
   if (inputs.saves_beside_training) {
-    plan.memory.push_back({"checkpoint staging", staging_bytes(table, ranks)});
+    plan.memory.push_back({"checkpoint staging", staging_bytes(table, ranks), /*on_host=*/true});
   }
   constexpr std::size_t kinds_saved = 3;  // param, m, v
   plan.checkpoint_bytes = static_cast<std::size_t>(table.parameters()) * kinds_saved * sizeof(float);
   plan.flops_per_token = flops_per_token(table, config.data.seq_len);
   return plan;
+}
+
+std::size_t TrainingPlan::device_bytes() const {
+  std::size_t bytes = 0;
+  for (const Memory& row : memory) {
+    bytes += row.on_host ? 0 : row.bytes;
+  }
+  return bytes;
 }
 
 std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config, const TensorTable& table) {

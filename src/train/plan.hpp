@@ -24,8 +24,11 @@ struct TrainingPlan {
   struct Memory {
     std::string category;
     std::size_t bytes = 0;
+    bool on_host = false;  ///< in page-locked host memory, where the device has memory of its own
   };
-  std::vector<Memory> memory;  ///< of the rank with the most, on its device
+  std::vector<Memory> memory;  ///< of the rank with the most
+  /// What of it lies on a device that has memory of its own.
+  [[nodiscard]] std::size_t device_bytes() const;
   std::size_t checkpoint_bytes = 0;
   double flops_per_token = 0;  ///< forward and backward
 };

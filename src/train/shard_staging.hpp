@@ -33,6 +33,7 @@ class ShardStaging {
   /// Seconds from the first byte to the last of a complete copy.
   [[nodiscard]] double copy_seconds() const;
   /// The copies; to be read behind wait.
+  /// Writing to them changes nothing but them.
   [[nodiscard]] std::span<const ShardPiece> pieces() const { return copies_; }
 
  private:

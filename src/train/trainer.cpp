@@ -60,7 +60,7 @@ std::int64_t micro_batches_per_step(std::int64_t global_batch, std::int64_t micr
 struct Trainer::Pending {
   std::int64_t step = 0;
   double lr = 0;
-  StepScalars scalars;
+  Buffer scalars;
   std::unique_ptr<Event> arrived;
 };
 
@@ -141,7 +141,41 @@ std::vector<ShardPiece> Trainer::shards() {
   synchronize();
   // The caller may write through the spans: what is gathered now may be out of date.
   units_.end_update();
-  return shard_pieces();
+  if (device_.kind() == DeviceKind::cpu) {
+    return shard_pieces();
+  }
+  if (!staging_) {
+    staging_.emplace(device_, shard_pieces());
+  }
+  stage_shards();
+  staging_->wait();
+  return {staging_->pieces().begin(), staging_->pieces().end()};
+}
+
+void Trainer::store_shards() {
+  if (device_.kind() == DeviceKind::cpu) {
+    return;
+  }
+  const auto store = [this](std::span<float> to, std::span<const float> from) {
+    device_.upload(to.data(), from.data(), from.size_bytes(), compute_);
+  };
+  const std::vector<ShardPiece> pieces = shard_pieces();
+  for (std::size_t unit = 0; unit < pieces.size(); ++unit) {
+    const ShardPiece& from = staging_.value().pieces()[unit];
+    store(pieces[unit].param, from.param);
+    store(pieces[unit].adam_m, from.adam_m);
+    store(pieces[unit].adam_v, from.adam_v);
+    units_.unit_updated(pieces[unit].unit);
+  }
+}
+
+Buffer Trainer::take_report_memory() {
+  if (report_memory_.empty()) {
+    return device_.allocate_host(sizeof(StepScalars), "step reports");
+  }
+  Buffer memory = std::move(report_memory_.back());
+  report_memory_.pop_back();
+  return memory;
 }
 
 void Trainer::stage_shards() {
@@ -216,7 +250,8 @@ void Trainer::submit_step(std::int64_t step, const Batch& batch, double lr, cons
   pending->step = step;
   pending->lr = lr;
   pending->arrived = device_.make_event();
-  device_.download(&pending->scalars, scalars_, sizeof(StepScalars), compute_);
+  pending->scalars = take_report_memory();
+  device_.download(pending->scalars.data(), scalars_, sizeof(StepScalars), compute_);
   compute_.record(*pending->arrived);
   pending_.push_back(std::move(pending));
 }
@@ -226,7 +261,9 @@ StepReport Trainer::collect() {
     throw std::logic_error("no step to collect");
   }
   pending_.front()->arrived->synchronize();
-  const StepReport report{pending_.front()->step, pending_.front()->lr, pending_.front()->scalars};
+  const StepReport report{pending_.front()->step, pending_.front()->lr,
+                          *pending_.front()->scalars.as<StepScalars>()};
+  report_memory_.push_back(std::move(pending_.front()->scalars));
   pending_.pop_front();
   return report;
 }
@@ -245,10 +282,11 @@ void Trainer::submit_evaluation(const Batch& batch, std::int64_t global_rows) {
 
 double Trainer::collect_evaluation() {
   all_reduce(evaluation_sums_);
-  StepSums sums;
-  device_.download(&sums, evaluation_sums_, sizeof(sums), compute_);
+  const Buffer memory = device_.allocate_host(sizeof(StepSums), "step reports");
+  device_.download(memory.data(), evaluation_sums_, sizeof(StepSums), compute_);
   device_.fill_zero(evaluation_sums_, sizeof(StepSums), compute_);
   compute_.synchronize();
+  const StepSums& sums = *memory.as<StepSums>();
   return sums.loss / sums.targets;
 }
 

@@ -57,8 +57,12 @@ class Trainer {
 
   /// Fills master weights from the table's initialisers.
   void initialize(std::uint64_t seed);
-  /// This rank's shards in device memory, for reading or writing; waits until the device is idle.
+  /// This rank's shards in memory that the host can read and write; waits until the device is idle. On the
+  /// CPU they are the shards themselves; of a CUDA device they are a copy, in the memory that stage_shards
+  /// uses too.
   [[nodiscard]] std::vector<ShardPiece> shards();
+  /// Makes what was written through the last shards() the state that the next step starts from.
+  void store_shards();
   void set_counters(const OptimizerCounters& counters);
 
   /// Issues one optimizer step on this rank's rows of the batch. `signals` are summed over ranks into the
@@ -93,7 +97,10 @@ class Trainer {
   void for_micro_batches(const Batch& batch, std::int64_t count, Run&& run);
   void all_reduce(StepSums* sums);
   void synchronize();
+  /// In device memory.
   [[nodiscard]] std::vector<ShardPiece> shard_pieces();
+  /// Page-locked room for a step's scalars, so that their way to the host holds up nobody.
+  [[nodiscard]] Buffer take_report_memory();
 
   Device& device_;
   Ops& ops_;
@@ -113,6 +120,7 @@ class Trainer {
   StepScalars* scalars_ = nullptr;
   std::unique_ptr<Event> sums_ready_;
   std::unique_ptr<Event> sums_reduced_;
+  std::vector<Buffer> report_memory_;  // of steps that were collected
   std::deque<std::unique_ptr<Pending>> pending_;
 };
 

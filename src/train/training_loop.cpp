@@ -7,8 +7,6 @@
 
 #include "checkpoint/resume.hpp"
 #include "core/log.hpp"
-#include "device/host/host_device.hpp"
-#include "dist/mpi/mpi_collectives.hpp"
 #include "hf/hf_model.hpp"
 #include "tokens/window_batches.hpp"
 #include "train/plan.hpp"
@@ -26,8 +24,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker,
-                           const TensorTable& table, RunData data, RunDirectory& directory,
-                           SaveMode save_mode)
+                           const DeviceChoice& device, const TensorTable& table, RunData data,
+                           RunDirectory& directory, SaveMode save_mode)
     : config_(config),
       comm_(session.world()),
       worker_(worker),
@@ -35,10 +33,10 @@ TrainingLoop::TrainingLoop(const TrainConfig& config, const MpiSession& session,
       data_(std::move(data)),
       directory_(directory),
       schedule_(schedule_from_options(config.optimizer, data_.total_steps)),
-      device_(make_host_device({.compute_threads = choose_threads(comm_, config.device), .hooks = nullptr})),
+      device_(make_device(device, choose_threads(comm_, config.device))),
       micro_batch_(choose_micro_batch(config.data, comm_.size())),
       ops_(make_ops(*device_, config.device, ops_limits(config, table.config(), micro_batch_))),
-      collectives_(make_mpi_collectives(comm_, std::chrono::seconds(config.device.peer_timeout))),
+      collectives_(make_collectives(comm_, *device_, std::chrono::seconds(config.device.peer_timeout))),
       trainer_(*device_, *ops_, *collectives_, table,
                {.seq_len = config.data.seq_len,
                 .global_batch = config.data.global_batch,
@@ -65,6 +63,7 @@ void TrainingLoop::start_fresh(const ModelOrigin& origin) {
     worker_.run([&](const MpiComm& comm) {
       load_checkpoint(comm, *origin.init, table_, pieces, load_options(LoadContent::parameters));
     });
+    trainer_.store_shards();
     say("weights from " + origin.init->path.string());
   } else if (!origin.hf_folder.empty()) {
     const std::vector<ShardPiece> shards = trainer_.shards();
@@ -74,6 +73,7 @@ void TrainingLoop::start_fresh(const ModelOrigin& origin) {
         model.read_unit_piece(shard.unit, shard.begin, shard.param);
       }
     });
+    trainer_.store_shards();
     say("weights from " + origin.hf_folder.string());
   } else {
     trainer_.initialize(static_cast<std::uint64_t>(config_.data.seed));
@@ -95,6 +95,7 @@ bool TrainingLoop::resume(const std::optional<std::filesystem::path>& chosen) {
   if (!info) {
     return false;
   }
+  trainer_.store_shards();
   const RunState saved = RunState::from_json(info->state, info->path.string());
   require_same_data(saved.data, state_.data);
   for (const std::string& line : changed_options(saved.options, state_.options)) {

@@ -20,6 +20,7 @@
 #include "optim/schedule.hpp"
 #include "tokens/batch_prefetcher.hpp"
 #include "train/checkpoint_saver.hpp"
+#include "train/devices.hpp"
 #include "train/metrics.hpp"
 #include "train/run_data.hpp"
 #include "train/run_directory.hpp"
@@ -36,7 +37,8 @@ namespace shardgpt {
 class TrainingLoop {
  public:
   TrainingLoop(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker,
-               const TensorTable& table, RunData data, RunDirectory& directory, SaveMode save_mode);
+               const DeviceChoice& device, const TensorTable& table, RunData data, RunDirectory& directory,
+               SaveMode save_mode);
 
   /// Weights for step 0: of the checkpoint or Hugging Face folder in `origin`, else the initialisers'. Throws
   /// on all ranks.

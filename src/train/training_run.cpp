@@ -11,6 +11,7 @@
 #include "checkpoint/run_folder.hpp"
 #include "core/log.hpp"
 #include "core/this_process.hpp"
+#include "train/devices.hpp"
 #include "train/placement.hpp"
 #include "train/plan.hpp"
 #include "train/provenance.hpp"
@@ -58,11 +59,12 @@ void warn_of_dropout(const DropoutRates& rates) {
 }
 
 /// The plan for `ranks` ranks that compute as this one does. Collective.
-TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const TensorTable& table, int ranks,
-                      std::optional<std::int64_t> windows_per_epoch, SaveMode save_mode) {
+TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const DeviceChoice& device,
+                      const TensorTable& table, int ranks, std::optional<std::int64_t> windows_per_epoch,
+                      SaveMode save_mode) {
   const OpsLimits limits = ops_limits(config, table.config(), choose_micro_batch(config.data, ranks));
   const std::size_t workspace =
-      ops_workspace_bytes(config.device, choose_threads(comm, config.device), limits);
+      ops_workspace_bytes(device, config.device, choose_threads(comm, config.device), limits);
   return make_plan(config, table, ranks,
                    {.dtype = dtype_from_options(config.device),
                     .workspace_bytes = workspace,
@@ -74,7 +76,22 @@ ModelOrigin find_model(CheckpointWorker& worker, const TrainConfig& config) {
   return worker.run([&](const MpiComm& comm) { return find_model(comm, config); });
 }
 
-ExitCode dry_run(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker) {
+/// Throws InputError on all ranks where a device has less memory than the run needs: better than somewhere in
+/// the first step. Collective.
+void require_memory(const MpiComm& comm, const DeviceChoice& device, const TrainingPlan& plan) {
+  run_phase(comm, [&] {
+    const std::size_t needed = plan.device_bytes();
+    const std::size_t free = free_device_memory(device);
+    SHARDGPT_REQUIRE(
+        needed <= free,
+        fmt::format("rank {} on {} needs {} of {}, which has {} free: use more ranks, a smaller "
+                    "--micro-batch or a shorter --seq-len",
+                    comm.rank(), host_name(), format_bytes(needed), device.description, format_bytes(free)));
+  });
+}
+
+ExitCode dry_run(const TrainConfig& config, const MpiSession& session, CheckpointWorker& worker,
+                 const DeviceChoice& device) {
   const MpiComm& comm = session.world();
   TrainConfig without_data = config;
   without_data.data.data.clear();
@@ -97,7 +114,8 @@ ExitCode dry_run(const TrainConfig& config, const MpiSession& session, Checkpoin
   require_run_fits(config, origin->model, steps);
   const TensorTable table(origin->model);
   const int ranks = config.run.plan_ranks > 0 ? static_cast<int>(config.run.plan_ranks) : comm.size();
-  const TrainingPlan plan = plan_run(config, comm, table, ranks, windows, choose_save_mode(config, session));
+  const TrainingPlan plan =
+      plan_run(config, comm, device, table, ranks, windows, choose_save_mode(config, session));
   if (comm.rank() == 0) {
     std::cout << describe_plan(plan, config, table) << std::flush;
   }
@@ -108,12 +126,12 @@ ExitCode dry_run(const TrainConfig& config, const MpiSession& session, Checkpoin
 }
 
 /// Says where each rank runs, and what is wrong there. Collective.
-void report_places(const MpiComm& comm, const DeviceOptions& options) {
+void report_places(const MpiComm& comm, const DeviceOptions& options, const DeviceChoice& device) {
   const std::vector<RankPlace> places = gather_places(comm, own_place(choose_threads(comm, options)));
   if (comm.rank() != 0) {
     return;
   }
-  log_info(describe_places(places, "cpu"));
+  log_info(describe_places(places, device.description));
   for (const std::string& warning : placement_warnings(places)) {
     log_warning(warning);
   }
@@ -142,10 +160,10 @@ void prepare_directory(const MpiComm& comm, const TrainConfig& config, const Run
 ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
   const MpiComm& comm = session.world();
   require_same_options(comm, config);
-  require_device(comm, config.device);
+  const DeviceChoice device = choose_device(comm, config.device);
   CheckpointWorker worker(comm, std::chrono::seconds(config.run.save_timeout));
   if (config.run.dry_run) {
-    return dry_run(config, session, worker);
+    return dry_run(config, session, worker, device);
   }
   // Read-only checks first: a run that is refused leaves no trace.
   ModelOrigin origin = find_model(worker, config);
@@ -164,13 +182,14 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
   RunDirectory directory(comm, config.run.run_dir);
   prepare_directory(comm, config, directory);
   const SaveMode save_mode = choose_save_mode(config, session);
-  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows, save_mode);
+  const TrainingPlan plan = plan_run(config, comm, device, table, comm.size(), windows, save_mode);
   if (comm.rank() == 0) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));
     warn_of_dropout(origin.model.dropout);
   }
-  report_places(comm, config.device);
+  report_places(comm, config.device, device);
+  require_memory(comm, device, plan);
   const auto note_failure = [&](const std::exception& error) {
     try {
       directory.write_status(std::string("failed(") + error.what() + ")");
@@ -179,7 +198,7 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     }
   };
   try {
-    TrainingLoop loop(config, session, worker, table, std::move(data), directory, save_mode);
+    TrainingLoop loop(config, session, worker, device, table, std::move(data), directory, save_mode);
     const bool chosen = config.run.resume != "auto";
     if (!origin.resume || !loop.resume(chosen ? std::optional(origin.resume->path) : std::nullopt)) {
       loop.start_fresh(origin);

@@ -10,27 +10,32 @@ namespace {
 Result result(const char* name, const Typed& values) {
   return {name, values.values(), false};
 }
-Result wide(const char* name, const std::vector<float>& values) {
+Result wide(const char* name, const OnDevice<float>& device_values) {
+  const std::vector<float> values = device_values.read();
   return {name, {values.begin(), values.end()}, true};
 }
+Result result(const char* name, const OnDevice<StepSums>& sums) {
+  const StepSums values = sums.read().front();
+  return {name, {values.loss, values.targets}, true};
+}
 
-std::vector<float> floats(std::int64_t count, std::uint32_t stream) {
+OnDevice<float> floats(const Implementation& on, std::int64_t count, std::uint32_t stream) {
   const auto values = random_values(count, stream);
-  return {values.begin(), values.end()};
+  return {on, {values.begin(), values.end()}};
 }
 
 Typed random_typed(const Implementation& on, std::int64_t count, std::uint32_t stream, double scale = 1.0) {
-  return {on.ops->dtype(), random_values(count, stream, scale)};
+  return {on, random_values(count, stream, scale)};
 }
 
 std::vector<Result> embedding(const Implementation& on, const CaseSizes& s) {
-  const auto tokens = random_tokens(s.tokens(), s.vocab, 1);
-  Typed wte = random_typed(on, s.padded_vocab * s.channels, 2);
-  Typed wpe = random_typed(on, (s.shape.seq_len + 1) * s.channels, 3);
-  Typed out = random_typed(on, s.tokens() * s.channels, 4);
-  Typed dout = random_typed(on, s.tokens() * s.channels, 5);
-  auto dwte = floats(s.padded_vocab * s.channels, 6);
-  auto dwpe = floats((s.shape.seq_len + 1) * s.channels, 7);
+  const OnDevice<std::int32_t> tokens(on, random_tokens(s.tokens(), s.vocab, 1));
+  const Typed wte = random_typed(on, s.padded_vocab * s.channels, 2);
+  const Typed wpe = random_typed(on, (s.shape.seq_len + 1) * s.channels, 3);
+  const Typed out = random_typed(on, s.tokens() * s.channels, 4);
+  const Typed dout = random_typed(on, s.tokens() * s.channels, 5);
+  const OnDevice<float> dwte = floats(on, s.padded_vocab * s.channels, 6);
+  const OnDevice<float> dwpe = floats(on, (s.shape.seq_len + 1) * s.channels, 7);
   on.ops->embedding_forward(on.compute(), s.shape, tokens.data(), wte.matrix(s.padded_vocab, s.channels),
                             wpe.matrix(s.shape.seq_len + 1, s.channels), out.matrix(s.tokens(), s.channels));
   on.ops->embedding_backward(on.compute(), s.shape, tokens.data(), dout.matrix(s.tokens(), s.channels),
@@ -43,20 +48,20 @@ std::vector<Result> embedding(const Implementation& on, const CaseSizes& s) {
 std::vector<Result> layer_norm(const Implementation& on, const CaseSizes& s, bool in_place) {
   const std::int64_t rows = s.tokens();
   const std::int64_t size = rows * s.channels;
-  Typed residual_in = random_typed(on, size, 1);
-  Typed branch = random_typed(on, size, 2);
-  Typed sum = random_typed(on, size, 3);
-  Typed weight = random_typed(on, s.channels, 4);
-  Typed bias = random_typed(on, s.channels, 5);
-  Typed out = random_typed(on, size, 6);
-  Typed dout = random_typed(on, size, 7);
-  Typed dresidual = random_typed(on, size, 8);
-  Typed dsum = random_typed(on, size, 9);
-  std::vector<float> mean = floats(rows, 10);
-  std::vector<float> rstd = floats(rows, 11);
-  std::vector<float> dweight = floats(s.channels, 12);
-  std::vector<float> dbias = floats(s.channels, 13);
-  Typed& input = in_place ? residual_in : sum;
+  const Typed residual_in = random_typed(on, size, 1);
+  const Typed branch = random_typed(on, size, 2);
+  const Typed sum = random_typed(on, size, 3);
+  const Typed weight = random_typed(on, s.channels, 4);
+  const Typed bias = random_typed(on, s.channels, 5);
+  const Typed out = random_typed(on, size, 6);
+  const Typed dout = random_typed(on, size, 7);
+  const Typed dresidual = random_typed(on, size, 8);
+  const Typed dsum = random_typed(on, size, 9);
+  const OnDevice<float> mean = floats(on, rows, 10);
+  const OnDevice<float> rstd = floats(on, rows, 11);
+  const OnDevice<float> dweight = floats(on, s.channels, 12);
+  const OnDevice<float> dbias = floats(on, s.channels, 13);
+  const Typed& input = in_place ? residual_in : sum;
   Ops::LayerNormForward forward;
   forward.residual_in = residual_in.matrix(rows, s.channels);
   forward.branch = branch.matrix(rows, s.channels);
@@ -100,16 +105,16 @@ std::vector<Result> layer_norm_apart(const Implementation& on, const CaseSizes& 
 /// The first layer norm of a model: nothing to add, nothing arrives beside its own gradient.
 std::vector<Result> layer_norm_alone(const Implementation& on, const CaseSizes& s) {
   const std::int64_t rows = s.tokens();
-  Typed input = random_typed(on, rows * s.channels, 1);
-  Typed weight = random_typed(on, s.channels, 2);
-  Typed bias = random_typed(on, s.channels, 3);
-  Typed out = random_typed(on, rows * s.channels, 4);
-  Typed dout = random_typed(on, rows * s.channels, 5);
-  Typed dinput = random_typed(on, rows * s.channels, 6);
-  std::vector<float> mean = floats(rows, 7);
-  std::vector<float> rstd = floats(rows, 8);
-  std::vector<float> dweight = floats(s.channels, 9);
-  std::vector<float> dbias = floats(s.channels, 10);
+  const Typed input = random_typed(on, rows * s.channels, 1);
+  const Typed weight = random_typed(on, s.channels, 2);
+  const Typed bias = random_typed(on, s.channels, 3);
+  const Typed out = random_typed(on, rows * s.channels, 4);
+  const Typed dout = random_typed(on, rows * s.channels, 5);
+  const Typed dinput = random_typed(on, rows * s.channels, 6);
+  const OnDevice<float> mean = floats(on, rows, 7);
+  const OnDevice<float> rstd = floats(on, rows, 8);
+  const OnDevice<float> dweight = floats(on, s.channels, 9);
+  const OnDevice<float> dbias = floats(on, s.channels, 10);
   on.ops->layer_norm_forward(on.compute(), {.residual_in = input.matrix(rows, s.channels),
                                             .branch = {},
                                             .residual_out = {},
@@ -137,15 +142,15 @@ std::vector<Result> layer_norm_alone(const Implementation& on, const CaseSizes& 
 std::vector<Result> linear(const Implementation& on, const CaseSizes& s, Write write) {
   const std::int64_t rows = s.tokens();
   const std::int64_t inner = s.channels;
-  const std::int64_t cols = 3 * s.channels + 1;
-  Typed in = random_typed(on, rows * inner, 1);
-  Typed weight = random_typed(on, inner * cols, 2);
-  Typed bias = random_typed(on, cols, 3);
-  Typed out = random_typed(on, rows * cols, 4);
-  Typed dout = random_typed(on, rows * cols, 5);
-  Typed din = random_typed(on, rows * inner, 6);
-  std::vector<float> dweight = floats(inner * cols, 7);
-  std::vector<float> dbias = floats(cols, 8);
+  const std::int64_t cols = 3 * s.channels + s.extra_columns;
+  const Typed in = random_typed(on, rows * inner, 1);
+  const Typed weight = random_typed(on, inner * cols, 2);
+  const Typed bias = random_typed(on, cols, 3);
+  const Typed out = random_typed(on, rows * cols, 4);
+  const Typed dout = random_typed(on, rows * cols, 5);
+  const Typed din = random_typed(on, rows * inner, 6);
+  const OnDevice<float> dweight = floats(on, inner * cols, 7);
+  const OnDevice<float> dbias = floats(on, cols, 8);
   on.ops->linear_forward(on.compute(), in.matrix(rows, inner), weight.matrix(inner, cols), bias.data(),
                          out.matrix(rows, cols));
   on.ops->linear_backward(on.compute(), {.in = in.matrix(rows, inner),
@@ -171,14 +176,14 @@ std::vector<Result> gelu(const Implementation& on, const CaseSizes& s) {
   const std::int64_t rows = s.tokens();
   const std::int64_t inner = s.channels;
   const std::int64_t cols = 4 * s.channels;
-  Typed in = random_typed(on, rows * inner, 1);
-  Typed weight = random_typed(on, inner * cols, 2, 0.3);
-  Typed bias = random_typed(on, cols, 3);
-  Typed pre = random_typed(on, rows * cols, 4);
-  Typed out = random_typed(on, rows * cols, 5);
-  Typed fixed_pre = random_typed(on, rows * cols, 6, 2.0);
-  Typed dout = random_typed(on, rows * cols, 7);
-  Typed dpre = random_typed(on, rows * cols, 8);
+  const Typed in = random_typed(on, rows * inner, 1);
+  const Typed weight = random_typed(on, inner * cols, 2, 0.3);
+  const Typed bias = random_typed(on, cols, 3);
+  const Typed pre = random_typed(on, rows * cols, 4);
+  const Typed out = random_typed(on, rows * cols, 5);
+  const Typed fixed_pre = random_typed(on, rows * cols, 6, 2.0);
+  const Typed dout = random_typed(on, rows * cols, 7);
+  const Typed dpre = random_typed(on, rows * cols, 8);
   on.ops->linear_gelu_forward(on.compute(), in.matrix(rows, inner), weight.matrix(inner, cols), bias.data(),
                               pre.matrix(rows, cols), out.matrix(rows, cols));
   on.ops->gelu_backward(on.compute(), fixed_pre.matrix(rows, cols), dout.matrix(rows, cols),
@@ -191,11 +196,11 @@ std::vector<Result> gelu(const Implementation& on, const CaseSizes& s) {
 
 std::vector<Result> attention(const Implementation& on, const CaseSizes& s) {
   const std::int64_t rows = s.tokens();
-  Typed qkv = random_typed(on, rows * 3 * s.channels, 1, 1.5);
-  Typed out = random_typed(on, rows * s.channels, 2);
-  Typed dout = random_typed(on, rows * s.channels, 3);
-  Typed dqkv = random_typed(on, rows * 3 * s.channels, 4);
-  std::vector<float> lse = floats(s.shape.rows * s.heads * s.shape.seq_len, 5);
+  const Typed qkv = random_typed(on, rows * 3 * s.channels, 1, 1.5);
+  const Typed out = random_typed(on, rows * s.channels, 2);
+  const Typed dout = random_typed(on, rows * s.channels, 3);
+  const Typed dqkv = random_typed(on, rows * 3 * s.channels, 4);
+  const OnDevice<float> lse = floats(on, s.shape.rows * s.heads * s.shape.seq_len, 5);
   on.ops->attention_forward(on.compute(), s.shape, s.heads, qkv.matrix(rows, 3 * s.channels),
                             out.matrix(rows, s.channels), lse.data());
   on.ops->attention_backward(on.compute(), s.shape, s.heads, qkv.matrix(rows, 3 * s.channels),
@@ -206,37 +211,36 @@ std::vector<Result> attention(const Implementation& on, const CaseSizes& s) {
 }
 
 std::vector<Result> classify(const Implementation& on, const CaseSizes& s,
-                             const std::vector<std::int32_t>& targets) {
+                             const std::vector<std::int32_t>& host_targets) {
   const std::int64_t rows = s.tokens();
-  Typed in = random_typed(on, rows * s.channels, 1);
+  const OnDevice<std::int32_t> targets(on, host_targets);
+  const Typed in = random_typed(on, rows * s.channels, 1);
   auto embedding = random_values(s.padded_vocab * s.channels, 2, 0.3);
   std::fill(embedding.begin() + s.vocab * s.channels, embedding.end(), 0.0);
-  Typed wte(on.ops->dtype(), embedding);
-  Typed din = random_typed(on, rows * s.channels, 3);
-  std::vector<float> dwte = floats(s.padded_vocab * s.channels, 4);
-  std::vector<float> logits = floats(rows * s.vocab, 5);
-  StepSums trained{.loss = 0.5, .targets = 1, .grad_norm_squared = 0, .signals = {}};
-  StepSums evaluated = trained;
+  const Typed wte(on, embedding);
+  const Typed din = random_typed(on, rows * s.channels, 3);
+  const OnDevice<float> dwte = floats(on, s.padded_vocab * s.channels, 4);
+  const OnDevice<float> logits = floats(on, rows * s.vocab, 5);
+  const StepSums before{.loss = 0.5, .targets = 1, .grad_norm_squared = 0, .signals = {}};
+  const OnDevice<StepSums> trained(on, {before});
+  const OnDevice<StepSums> evaluated(on, {before});
   Ops::Classifier args{.in = in.matrix(rows, s.channels),
                        .wte = wte.matrix(s.padded_vocab, s.channels),
                        .vocab = s.vocab,
                        .targets = targets.data(),
-                       .sums = &trained,
+                       .sums = trained.data(),
                        .din = din.matrix(rows, s.channels),
                        .dwte = dwte.data()};
   on.ops->classifier(on.compute(), args);
-  args.sums = &evaluated;
+  args.sums = evaluated.data();
   args.din = {};
   args.dwte = nullptr;
   on.ops->classifier(on.compute(), args);
   on.ops->logits(on.compute(), in.matrix(rows, s.channels), wte.matrix(s.padded_vocab, s.channels), s.vocab,
                  logits.data());
   on.compute().synchronize();
-  return {{"sums", {trained.loss, trained.targets}, true},
-          {"sums of evaluation", {evaluated.loss, evaluated.targets}, true},
-          result("din", din),
-          wide("dwte", dwte),
-          wide("logits", logits)};
+  return {result("sums", trained), result("sums of evaluation", evaluated), result("din", din),
+          wide("dwte", dwte), wide("logits", logits)};
 }
 
 std::vector<Result> classifier(const Implementation& on, const CaseSizes& s) {

@@ -14,6 +14,7 @@ struct CaseSizes {
   std::int64_t heads = 3;
   std::int64_t vocab = 503;
   std::int64_t padded_vocab = 512;
+  std::int64_t extra_columns = 1;  ///< beyond 3 * channels, of a linear layer
 
   [[nodiscard]] std::int64_t tokens() const { return shape.tokens(); }
   [[nodiscard]] OpsLimits limits() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,39 +9,10 @@
 #include "core/bf16.hpp"
 #include "core/dtype.hpp"
 #include "device/host/host_device.hpp"
-#include "kernels/cpu/cpu_ops.hpp"
 #include "kernels/ops.hpp"
 #include "random_values.hpp"
 
 namespace shardgpt::test {
-
-/// Values in the element type of a set of operations, kept on the host: device memory of a host device.
-class Typed {
- public:
-  Typed(DType type, const std::vector<double>& values) : type_(type) {
-    for (const double value : values) {
-      floats_.push_back(static_cast<float>(value));
-      halves_.emplace_back(static_cast<float>(value));
-    }
-  }
-  [[nodiscard]] void* data() {
-    return type_ == DType::f32 ? static_cast<void*>(floats_.data()) : static_cast<void*>(halves_.data());
-  }
-  [[nodiscard]] Matrix matrix(std::int64_t rows, std::int64_t cols) { return {data(), rows, cols}; }
-  [[nodiscard]] std::vector<double> values() const {
-    std::vector<double> result;
-    for (std::size_t i = 0; i < floats_.size(); ++i) {
-      result.push_back(
-          static_cast<double>(type_ == DType::f32 ? floats_[i] : static_cast<float>(halves_[i])));
-    }
-    return result;
-  }
-
- private:
-  DType type_;
-  std::vector<float> floats_;
-  std::vector<bf16> halves_;
-};
 
 /// One set of operations and its device.
 struct Implementation {
@@ -51,30 +23,74 @@ struct Implementation {
   [[nodiscard]] Stream& compute() const { return device->stream(StreamRole::compute); }
 };
 
+/// Values in device memory. Reading waits for the compute stream.
+template <class T>
+class OnDevice {
+ public:
+  OnDevice(const Implementation& on, const std::vector<T>& values)
+      : on_(&on),
+        count_(values.size()),
+        buffer_(on.device->allocate(std::max(sizeof(T), values.size() * sizeof(T)), "test")) {
+    on.device->upload(data(), values.data(), values.size() * sizeof(T), on.compute());
+  }
+  [[nodiscard]] T* data() const { return buffer_.template as<T>(); }
+  [[nodiscard]] std::vector<T> read() const {
+    std::vector<T> values(count_);
+    on_->device->download(values.data(), data(), count_ * sizeof(T), on_->compute());
+    on_->compute().synchronize();
+    return values;
+  }
+
+ private:
+  const Implementation* on_;
+  std::size_t count_;
+  Buffer buffer_;
+};
+
+/// The same for values of the element type of the operations.
+class Typed {
+ public:
+  Typed(const Implementation& on, const std::vector<double>& values)
+      : type_(on.ops->dtype()), floats_(on, rounded<float>(values)), halves_(on, rounded<bf16>(values)) {}
+  [[nodiscard]] void* data() const {
+    return type_ == DType::f32 ? static_cast<void*>(floats_.data()) : static_cast<void*>(halves_.data());
+  }
+  [[nodiscard]] Matrix matrix(std::int64_t rows, std::int64_t cols) const { return {data(), rows, cols}; }
+  [[nodiscard]] std::vector<double> values() const {
+    return type_ == DType::f32 ? widened(floats_.read()) : widened(halves_.read());
+  }
+
+ private:
+  template <class T>
+  static std::vector<T> rounded(const std::vector<double>& values) {
+    std::vector<T> result;
+    for (const double value : values) {
+      result.push_back(T(static_cast<float>(value)));
+    }
+    return result;
+  }
+  template <class T>
+  static std::vector<double> widened(const std::vector<T>& values) {
+    std::vector<double> result;
+    for (const T value : values) {
+      result.push_back(static_cast<double>(static_cast<float>(value)));
+    }
+    return result;
+  }
+
+  DType type_;
+  OnDevice<float> floats_;
+  OnDevice<bf16> halves_;
+};
+
 inline Implementation make_reference(DType dtype) {
   Implementation made{"reference", make_host_device({.compute_threads = 1, .hooks = nullptr}), nullptr};
   made.ops = make_reference_ops(*made.device, dtype, {});
   return made;
 }
 
-inline Implementation make_cpu(DType dtype, const OpsLimits& limits, int threads = 2,
-                               const cpu::CpuOptions& options = {}) {
-  Implementation made{cpu::vector_kernels(options.instruction_set).name,
-                      make_host_device({.compute_threads = threads, .hooks = nullptr}), nullptr};
-  made.ops = cpu::make_ops(*made.device, dtype, limits, options);
-  return made;
-}
-
-/// Every way in which this machine can run the CPU operations.
-inline std::vector<cpu::CpuOptions> all_cpu_options() {
-  std::vector<cpu::CpuOptions> all;
-  for (const cpu::InstructionSet set : cpu::available_instruction_sets()) {
-    all.push_back({set, cpu::Bf16Products::through_float});
-  }
-  if (cpu::has_native_bf16_products()) {
-    all.push_back({cpu::available_instruction_sets().back(), cpu::Bf16Products::native});
-  }
-  return all;
-}
+/// The implementations that a test program is about, in every way in which this machine can run them. Each
+/// program defines its own.
+[[nodiscard]] std::vector<Implementation> tested_implementations(DType dtype, const OpsLimits& limits);
 
 }  // namespace shardgpt::test

@@ -1,4 +1,4 @@
-// What ends an optimizer step: norms, scalars, AdamW; the same checks for both implementations.
+// What ends an optimizer step: norms, scalars, AdamW; the same checks for every implementation.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,8 +12,8 @@ namespace {
 
 void on_each(const std::function<void(const Implementation&)>& check) {
   check(make_reference(DType::f32));
-  for (const cpu::CpuOptions& options : all_cpu_options()) {
-    check(make_cpu(DType::f32, {}, 2, options));
+  for (const Implementation& one : tested_implementations(DType::f32, {})) {
+    check(one);
   }
 }
 
@@ -22,10 +22,20 @@ std::vector<float> random_floats(std::int64_t count, std::uint32_t stream, doubl
   return {values.begin(), values.end()};
 }
 
-StepScalars finished(const Implementation& on, const StepSums& sums, double clip, StepScalars before = {}) {
-  on.ops->finish_step(on.compute(), &sums, clip, &before);
-  on.compute().synchronize();
-  return before;
+double norm_squared(const Implementation& on, const std::vector<float>& values) {
+  const OnDevice<float> on_device(on, values);
+  const OnDevice<double> found(on, {-1});
+  on.ops->norm_squared(on.compute(), on_device.data(), static_cast<std::int64_t>(values.size()),
+                       found.data());
+  return found.read().front();
+}
+
+StepScalars finished(const Implementation& on, const StepSums& sums, double clip,
+                     const StepScalars& before = {}) {
+  const OnDevice<StepSums> reduced(on, {sums});
+  const OnDevice<StepScalars> scalars(on, {before});
+  on.ops->finish_step(on.compute(), reduced.data(), clip, scalars.data());
+  return scalars.read().front();
 }
 
 BOOST_AUTO_TEST_SUITE(step_ops)
@@ -38,9 +48,7 @@ BOOST_AUTO_TEST_CASE(norm_is_a_sum_in_double) {
       for (const float value : values) {
         wanted += static_cast<double>(value) * static_cast<double>(value);
       }
-      double found = -1;
-      on.ops->norm_squared(on.compute(), values.data(), count, &found);
-      on.compute().synchronize();
+      const double found = norm_squared(on, values);
       BOOST_TEST(std::abs(found - wanted) <= 1e-12 * wanted, on.name << ": " << found << " for " << wanted);
     }
   });
@@ -49,19 +57,17 @@ BOOST_AUTO_TEST_CASE(norm_is_a_sum_in_double) {
 BOOST_AUTO_TEST_CASE(norm_of_huge_gradients_is_finite) {
   on_each([](const Implementation& on) {
     const std::vector<float> values(100, std::numeric_limits<float>::max());
-    double found = 0;
-    on.ops->norm_squared(on.compute(), values.data(), 100, &found);
-    on.compute().synchronize();
-    BOOST_TEST(std::isfinite(found), on.name);
+    BOOST_TEST(std::isfinite(norm_squared(on, values)), on.name);
   });
 }
 
 BOOST_AUTO_TEST_CASE(norm_parts_are_summed) {
   on_each([](const Implementation& on) {
-    const std::vector<double> parts{1.5, 2.25, 4};
-    StepSums sums{.loss = 1, .targets = 2, .grad_norm_squared = 99, .signals = {}};
-    on.ops->sum_norms(on.compute(), parts.data(), 3, &sums);
-    on.compute().synchronize();
+    const OnDevice<double> parts(on, {1.5, 2.25, 4});
+    const StepSums before{.loss = 1, .targets = 2, .grad_norm_squared = 99, .signals = {}};
+    const OnDevice<StepSums> on_device(on, {before});
+    on.ops->sum_norms(on.compute(), parts.data(), 3, on_device.data());
+    const StepSums sums = on_device.read().front();
     BOOST_TEST(sums.grad_norm_squared == 7.75);
     BOOST_TEST(sums.loss == 1.0);
   });
@@ -130,17 +136,19 @@ struct DoubleAdamW {
 BOOST_AUTO_TEST_CASE(adamw_follows_double) {
   on_each([](const Implementation& on) {
     constexpr std::int64_t count = 1003;
-    auto param = random_floats(count, 1);
-    std::vector<float> m(count);
-    std::vector<float> v(count);
-    DoubleAdamW wanted{{param.begin(), param.end()}, std::vector<double>(count), std::vector<double>(count)};
+    const auto start = random_floats(count, 1);
+    const OnDevice<float> param(on, start);
+    const OnDevice<float> m(on, std::vector<float>(count));
+    const OnDevice<float> v(on, std::vector<float>(count));
+    DoubleAdamW wanted{{start.begin(), start.end()}, std::vector<double>(count), std::vector<double>(count)};
     StepScalars scalars{.grad_scale = 0.25, .applied = 1};
     for (int t = 1; t <= 20; ++t) {
       const auto grad = random_floats(count, static_cast<std::uint32_t>(1 + t), 1e-2);
+      const OnDevice<float> on_device(on, grad);
       const AdamWPiece piece{.param = param.data(),
                              .adam_m = m.data(),
                              .adam_v = v.data(),
-                             .grad = grad.data(),
+                             .grad = on_device.data(),
                              .count = count,
                              .lr = 1e-2 / t,
                              .beta1 = 0.9,
@@ -148,23 +156,24 @@ BOOST_AUTO_TEST_CASE(adamw_follows_double) {
                              .eps = 1e-8,
                              .weight_decay = t % 2 == 0 ? 0.1 : 0.0};
       scalars.adam_step = t;
-      on.ops->adamw(on.compute(), piece, &scalars);
+      const OnDevice<StepScalars> scalars_on_device(on, {scalars});
+      on.ops->adamw(on.compute(), piece, scalars_on_device.data());
       on.compute().synchronize();
       wanted.step(grad, piece, scalars.grad_scale, t);
     }
-    BOOST_TEST(relative_difference(param, wanted.param) < 3e-7, on.name);
-    BOOST_TEST(relative_difference(m, wanted.m) < 3e-7, on.name);
-    BOOST_TEST(relative_difference(v, wanted.v) < 3e-7, on.name);
+    BOOST_TEST(relative_difference(param.read(), wanted.param) < 3e-7, on.name);
+    BOOST_TEST(relative_difference(m.read(), wanted.m) < 3e-7, on.name);
+    BOOST_TEST(relative_difference(v.read(), wanted.v) < 3e-7, on.name);
   });
 }
 
 BOOST_AUTO_TEST_CASE(skipped_adamw_changes_nothing) {
   on_each([](const Implementation& on) {
-    std::vector<float> param{1, 2, 3};
-    std::vector<float> m{4, 5, 6};
-    std::vector<float> v{7, 8, 9};
-    const std::vector<float> grad(3, std::numeric_limits<float>::quiet_NaN());
-    const StepScalars scalars{.applied = 0, .adam_step = 1};
+    const OnDevice<float> param(on, {1, 2, 3});
+    const OnDevice<float> m(on, {4, 5, 6});
+    const OnDevice<float> v(on, {7, 8, 9});
+    const OnDevice<float> grad(on, std::vector<float>(3, std::numeric_limits<float>::quiet_NaN()));
+    const OnDevice<StepScalars> scalars(on, {{.applied = 0, .adam_step = 1}});
     on.ops->adamw(on.compute(),
                   {.param = param.data(),
                    .adam_m = m.data(),
@@ -176,11 +185,10 @@ BOOST_AUTO_TEST_CASE(skipped_adamw_changes_nothing) {
                    .beta2 = 0.95,
                    .eps = 1e-8,
                    .weight_decay = 0.1},
-                  &scalars);
-    on.compute().synchronize();
-    BOOST_TEST(param == (std::vector<float>{1, 2, 3}));
-    BOOST_TEST(m == (std::vector<float>{4, 5, 6}));
-    BOOST_TEST(v == (std::vector<float>{7, 8, 9}));
+                  scalars.data());
+    BOOST_TEST(param.read() == (std::vector<float>{1, 2, 3}));
+    BOOST_TEST(m.read() == (std::vector<float>{4, 5, 6}));
+    BOOST_TEST(v.read() == (std::vector<float>{7, 8, 9}));
   });
 }
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "device/host/failure.hpp"
+#include "device/failure.hpp"
 
 namespace shardgpt {
 

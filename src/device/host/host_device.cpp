@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "device/failure.hpp"
 #include "device/host/executor.hpp"
-#include "device/host/failure.hpp"
-#include "device/host/memory_ledger.hpp"
+#include "device/host/host_buffer.hpp"
 #include "device/host/ticket_counter.hpp"
 
 #if SHARDGPT_USE_OPENMP

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "device/host/failure.hpp"
+#include "device/failure.hpp"
 
 namespace shardgpt {
 

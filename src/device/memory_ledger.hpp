@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -21,9 +20,5 @@ class MemoryLedger {
   mutable std::mutex mutex_;
   std::vector<MemoryUse> table_;
 };
-
-/// Zero-filled memory from the host's allocator, page-aligned and entered in `ledger` until it is released.
-[[nodiscard]] Buffer allocate_host_buffer(std::shared_ptr<MemoryLedger> ledger, std::size_t bytes,
-                                          const std::string& category);
 
 }  // namespace shardgpt

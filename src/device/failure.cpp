@@ -1,4 +1,4 @@
-#include "device/host/failure.hpp"
+#include "device/failure.hpp"
 
 #include <utility>
 

@@ -1,0 +1,26 @@
+#include "tests/cuda_on_host/tests/example_kernels.cuh"
+
+namespace shardgpt::cuda::examples {
+
+void layer_norm(const float* x, const float* weight, const float* bias, float* y, float* rstd, int rows,
+                int columns) {
+  launch_layer_norm<Fault::none>(x, weight, bias, y, rstd, rows, columns);
+}
+
+void product(const Bf16* a, const Bf16* b, float* c, int m, int n, int k) {
+  launch_product<Fault::none>(a, b, c, m, n, k);
+}
+
+void product_async(const Bf16* a, const Bf16* b, float* c, int m, int n, int k) {
+  launch_product_async<Fault::none>(a, b, c, m, n, k);
+}
+
+void causal_attention(const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, int heads, int tokens) {
+  launch_causal_attention<Fault::none>(q, k, v, out, heads, tokens);
+}
+
+void warp_exchange(const int* x, int* sums, int* votes, int count) {
+  launch_warp_exchange<Fault::none>(x, sums, votes, count);
+}
+
+}  // namespace shardgpt::cuda::examples
