@@ -34,6 +34,7 @@ if(SHARDGPT_CUDA STREQUAL "OFF" OR NOT SHARDGPT_HAVE_TOOLKIT)
 else()
   set(SHARDGPT_USE_CUDA ON)
   set(CMAKE_CUDA_COMPILER "${SHARDGPT_NVCC}")
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "Compiler that nvcc gives host code to")
   # -gencode options are given by shardgpt_add_cuda_library: CMake's own list knows no architecture-specific names.
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
