@@ -25,9 +25,17 @@ if(SHARDGPT_NVCC)
   endif()
 endif()
 
+# NCCL is a package of its own on most systems.
+find_path(SHARDGPT_NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+find_library(SHARDGPT_NCCL_LIBRARY nccl HINTS ENV NCCL_HOME ENV NCCL_ROOT ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
+mark_as_advanced(SHARDGPT_NCCL_INCLUDE_DIR SHARDGPT_NCCL_LIBRARY)
+if(NOT SHARDGPT_NCCL_INCLUDE_DIR OR NOT SHARDGPT_NCCL_LIBRARY)
+  set(SHARDGPT_HAVE_TOOLKIT OFF)
+endif()
+
 if(SHARDGPT_CUDA STREQUAL "ON" AND NOT SHARDGPT_HAVE_TOOLKIT)
-  message(FATAL_ERROR "SHARDGPT_CUDA is ON, but there is no complete CUDA toolkit 12 or newer (nvcc: ${SHARDGPT_NVCC}): "
-    "put nvcc in PATH, or set SHARDGPT_NVCC")
+  message(FATAL_ERROR "SHARDGPT_CUDA is ON, but there is no complete CUDA toolkit 12 or newer with NCCL (nvcc: "
+    "${SHARDGPT_NVCC}, NCCL: ${SHARDGPT_NCCL_LIBRARY}): put nvcc in PATH, or set SHARDGPT_NVCC, and NCCL_HOME")
 endif()
 if(SHARDGPT_CUDA STREQUAL "OFF" OR NOT SHARDGPT_HAVE_TOOLKIT)
   set(SHARDGPT_USE_CUDA OFF)
@@ -53,7 +61,10 @@ message(STATUS "CUDA: device ${SHARDGPT_USE_CUDA}, host implementation for the t
 # The headers alone: what the host implementation is compiled against. The linker gets nothing of the toolkit.
 if(SHARDGPT_HAVE_TOOLKIT)
   add_library(shardgpt_cuda_headers INTERFACE)
-  target_include_directories(shardgpt_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(shardgpt_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS}
+    ${SHARDGPT_NCCL_INCLUDE_DIR})
+  add_library(shardgpt_nccl INTERFACE)
+  target_link_libraries(shardgpt_nccl INTERFACE "${SHARDGPT_NCCL_LIBRARY}" CUDA::cudart_static)
 endif()
 
 set(SHARDGPT_ON_HOST_FOLDER "${PROJECT_SOURCE_DIR}/tests/cuda_on_host")

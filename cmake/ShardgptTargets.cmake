@@ -38,15 +38,20 @@ endfunction()
 # Builds the programs without the tests.
 add_custom_target(programs)
 
-# shardgpt_program(NAME SOURCES ... DEPS ...): makes the installed program NAME.
+# shardgpt_program(NAME SOURCES ... DEPS ... [FOR_TESTS]): makes the installed program NAME; FOR_TESTS: one that only
+# tests start.
 function(shardgpt_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_TESTS" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE shardgpt_flags ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   if(SHARDGPT_SANITIZE MATCHES address)  # as for the tests: leak reports with library names
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/keep_libraries_loaded.cpp")
     target_link_options(${name} PRIVATE -Wl,--export-dynamic-symbol=dlclose)
+  endif()
+  if(ARG_FOR_TESTS)
+    add_dependencies(tests_light ${name})
+    return()
   endif()
   add_dependencies(programs ${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)

@@ -51,3 +51,20 @@ function(shardgpt_add_test name)
     shardgpt_set_test_properties(${name} ${ARG_TIMEOUT} 1 "cpu;${ARG_LABELS}")
   endif()
 endfunction()
+
+# shardgpt_add_cuda_test(NAME SOURCES ... [LIBS ...] [CUDA_LIBS ...] [RANKS ...] [TIMEOUT seconds] [LABELS ...])
+# The same test twice: NAME_on_host over the host implementation, and NAME_gpu, labelled gpu, over the toolkit, which
+# is skipped where there is no device. CUDA_LIBS are names of libraries made by shardgpt_add_cuda_library.
+function(shardgpt_add_cuda_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;CUDA_LIBS;RANKS;LABELS" ${ARGN})
+  if(SHARDGPT_CUDA_ON_HOST)
+    list(TRANSFORM ARG_CUDA_LIBS REPLACE "(.+)" "shardgpt_\\1_on_host" OUTPUT_VARIABLE libraries)
+    shardgpt_add_test(${name}_on_host SOURCES ${ARG_SOURCES} LIBS ${ARG_LIBS} ${libraries}
+      RANKS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS})
+  endif()
+  if(SHARDGPT_USE_CUDA)
+    list(TRANSFORM ARG_CUDA_LIBS PREPEND shardgpt_ OUTPUT_VARIABLE libraries)
+    shardgpt_add_test(${name}_gpu SOURCES ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/skip_without_cuda.cpp"
+      LIBS ${ARG_LIBS} ${libraries} RANKS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS} gpu)
+  endif()
+endfunction()

@@ -36,7 +36,7 @@ struct Operation {
 /// What the handle, the thread that launches and the operations on streams share.
 class Shared {
  public:
-  Shared(int rank, int size) : rank(rank), size(size), transport(rank, size, aborted) {}
+  Shared(int own_rank, int ranks) : rank(own_rank), size(ranks), transport(own_rank, ranks, aborted) {}
 
   const int rank;
   const int size;
