@@ -42,6 +42,7 @@ if(SHARDGPT_CUDA STREQUAL "OFF" OR NOT SHARDGPT_HAVE_TOOLKIT)
 else()
   set(SHARDGPT_USE_CUDA ON)
   set(CMAKE_CUDA_COMPILER "${SHARDGPT_NVCC}")
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "Compiler that nvcc gives host code to")
   # -gencode options are given by shardgpt_add_cuda_library: CMake's own list knows no architecture-specific names.
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
@@ -92,9 +93,9 @@ set(SHARDGPT_ON_HOST_nccl shardgpt_nccl_on_host)
 # (OBJECT.resources.txt, read by tests/cuda_on_host/check_resources.py).
 function(shardgpt_use_nvcc target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${SHARDGPT_NVCC_OPTIONS}>")
+  set(launcher bash "${PROJECT_SOURCE_DIR}/cmake/keep_resource_report.sh" ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION OFF CUDA_RUNTIME_LIBRARY Static
-    CUDA_COMPILER_LAUNCHER "bash;${PROJECT_SOURCE_DIR}/cmake/keep_resource_report.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
-  set_property(GLOBAL APPEND PROPERTY SHARDGPT_NVCC_TARGETS ${target})
+    CUDA_COMPILER_LAUNCHER "${launcher}")
 endfunction()
 
 # shardgpt_on_host_sources(VARIABLE FOLDER [OPTION...] SOURCES ...)

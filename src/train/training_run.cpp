@@ -63,8 +63,9 @@ TrainingPlan plan_run(const TrainConfig& config, const MpiComm& comm, const Devi
                       const TensorTable& table, int ranks, std::optional<std::int64_t> windows_per_epoch,
                       SaveMode save_mode) {
   const OpsLimits limits = ops_limits(config, table.config(), choose_micro_batch(config.data, ranks));
-  const std::size_t workspace =
-      ops_workspace_bytes(device, config.device, choose_threads(comm, config.device), limits);
+  const int threads = choose_threads(comm, config.device);
+  std::size_t workspace = 0;
+  run_phase(comm, [&] { workspace = ops_workspace_bytes(device, config.device, threads, limits); });
   return make_plan(config, table, ranks,
                    {.dtype = dtype_from_options(config.device),
                     .workspace_bytes = workspace,

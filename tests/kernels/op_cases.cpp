@@ -1,6 +1,7 @@
 #include "op_cases.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tokens/batch.hpp"
 
@@ -215,7 +216,10 @@ std::vector<Result> classify(const Implementation& on, const CaseSizes& s,
   const std::int64_t rows = s.tokens();
   const OnDevice<std::int32_t> targets(on, host_targets);
   const Typed in = random_typed(on, rows * s.channels, 1);
-  auto embedding = random_values(s.padded_vocab * s.channels, 2, 0.3);
+  // Logits of deviation 2 at any width: a softmax that is nearly one-hot would show the rounding of the
+  // product.
+  const double scale = 2.0 / std::sqrt(static_cast<double>(s.channels));
+  auto embedding = random_values(s.padded_vocab * s.channels, 2, scale);
   std::fill(embedding.begin() + s.vocab * s.channels, embedding.end(), 0.0);
   const Typed wte(on, embedding);
   const Typed din = random_typed(on, rows * s.channels, 3);

@@ -34,10 +34,20 @@ NcclWatch::~NcclWatch() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
-  closing_changed_.notify_all();
+  changed_.notify_all();
   thread_.join();
   if (aborter_.joinable()) {
+    end_process_unless(aborted_, "NCCL could not be aborted");
     aborter_.join();
+  }
+}
+
+void NcclWatch::end_process_unless(const bool& over, const std::string& reason) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, grace, [&over] { return over; })) {
+    log_error(reason + "; the process could not end by itself within " + std::to_string(grace.count()) +
+              " s");
+    MpiSession::abort(exit_error);
   }
 }
 
@@ -75,7 +85,7 @@ void NcclWatch::run() {
         fail(wrong);
         return;
       }
-      closing_changed_.wait_for(lock, between_looks);
+      changed_.wait_for(lock, between_looks);
     }
   } catch (...) {
     failure_.set(std::current_exception());
@@ -105,13 +115,13 @@ std::string NcclWatch::look() {
 
 void NcclWatch::fail(const std::string& message) {
   failure_.set(std::make_exception_ptr(Error(message)));
-  aborter_ = std::thread([this] { comm_.abort(); });
-  std::unique_lock lock(mutex_);
-  if (!closing_changed_.wait_for(lock, grace, [this] { return closing_; })) {
-    log_error(message + "; the process could not end by itself within " + std::to_string(grace.count()) +
-              " s");
-    MpiSession::abort(exit_error);
-  }
+  aborter_ = std::thread([this] {
+    comm_.abort();
+    const std::lock_guard lock(mutex_);
+    aborted_ = true;
+    changed_.notify_all();
+  });
+  end_process_unless(closing_, message);
 }
 
 }  // namespace shardgpt

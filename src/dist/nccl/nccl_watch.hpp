@@ -47,6 +47,8 @@ class NcclWatch {
   /// Takes the operations that are done out of the list, and returns what is wrong with the oldest one left.
   [[nodiscard]] std::string look();
   void fail(const std::string& message);
+  /// Waits for `over`, which mutex_ guards, as long as the grace lasts.
+  void end_process_unless(const bool& over, const std::string& reason);
   Operation& operation(std::uint64_t number) { return *operations_[number % operations_.size()]; }
 
   NcclComm& comm_;
@@ -54,8 +56,9 @@ class NcclWatch {
   std::chrono::seconds time_out_;
   int device_ = 0;
   std::mutex mutex_;
-  std::condition_variable closing_changed_;
+  std::condition_variable changed_;
   bool closing_ = false;
+  bool aborted_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::uint64_t issued_ = 0;  // operations that `end` was called for
   std::uint64_t done_ = 0;    // of these, the oldest that are done

@@ -9,28 +9,45 @@ namespace {
 
 constexpr std::size_t block_rows = 4;
 constexpr std::size_t block_cols = 32;
+/// Terms that are added up by themselves first: one long chain would round more than any GPU does.
+constexpr std::size_t piece_inner = 128;
 
-/// One block of the result, in registers.
 template <std::size_t Rows>
-void multiply_block(std::size_t inner, std::size_t cols, std::size_t width, const float* x, const float* y,
-                    float* out) {
-  std::array<std::array<float, block_cols>, Rows> sums{};
-  for (std::size_t k = 0; k < inner; ++k) {
+using Block = std::array<std::array<float, block_cols>, Rows>;
+
+/// sums += block of x [Rows, from first to last] * y.
+template <std::size_t Rows>
+void add_piece(Block<Rows>& sums, std::size_t first, std::size_t last, std::size_t inner, std::size_t cols,
+               std::size_t width, const float* x, const float* y) {
+  Block<Rows> piece{};
+  for (std::size_t k = first; k < last; ++k) {
     const float* row = y + k * cols;
-    if (width == block_cols) {
-      for (std::size_t r = 0; r < Rows; ++r) {
-        const float factor = x[r * inner + k];
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const float factor = x[r * inner + k];
+      if (width == block_cols) {  // the usual case has a constant number of rounds, and becomes vector code
         for (std::size_t c = 0; c < block_cols; ++c) {
-          sums[r][c] += factor * row[c];
+          piece[r][c] += factor * row[c];
         }
-      }
-    } else {
-      for (std::size_t r = 0; r < Rows; ++r) {
+      } else {
         for (std::size_t c = 0; c < width; ++c) {
-          sums[r][c] += x[r * inner + k] * row[c];
+          piece[r][c] += factor * row[c];
         }
       }
     }
+  }
+  for (std::size_t r = 0; r < Rows; ++r) {
+    for (std::size_t c = 0; c < block_cols; ++c) {
+      sums[r][c] += piece[r][c];
+    }
+  }
+}
+
+template <std::size_t Rows>
+void multiply_block(std::size_t inner, std::size_t cols, std::size_t width, const float* x, const float* y,
+                    float* out) {
+  Block<Rows> sums{};
+  for (std::size_t k = 0; k < inner; k += piece_inner) {
+    add_piece(sums, k, std::min(inner, k + piece_inner), inner, cols, width, x, y);
   }
   for (std::size_t r = 0; r < Rows; ++r) {
     std::copy_n(sums[r].data(), width, out + r * cols);

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <source_location>
 #include <vector>
+
+#include "tests/cuda_on_host/exec/source_place.hpp"
 
 namespace cuda_on_host {
 
@@ -10,10 +11,10 @@ namespace cuda_on_host {
 class AsyncCopies {
  public:
   struct Copy {
-    void* destination;
-    const void* source;  ///< nullptr: zeros
-    int group;
-    std::source_location where;
+    void* destination = nullptr;
+    const void* source = nullptr;  ///< nullptr: zeros
+    int group = 0;
+    SourcePlace where;
   };
 
   void clear() {
@@ -23,7 +24,7 @@ class AsyncCopies {
   [[nodiscard]] bool empty() const { return copies_.empty(); }
   [[nodiscard]] const Copy& oldest() const { return copies_.front(); }
 
-  void start(void* destination, const void* source, const std::source_location& where) {
+  void start(void* destination, const void* source, const SourcePlace& where) {
     copies_.push_back({destination, source, group_, where});
   }
   void commit() { ++group_; }

@@ -32,10 +32,9 @@ std::ostream& operator<<(std::ostream& out, const uint3& position) {
   return out << '(' << position.x << ", " << position.y << ", " << position.z << ')';
 }
 
-bool same_place(const std::source_location& left, const std::source_location& right) {
-  // The names differ only as strings of several translation units.
-  return left.line() == right.line() && left.column() == right.column() &&
-         (left.file_name() == right.file_name() || std::string_view(left.file_name()) == right.file_name());
+bool same_place(const SourcePlace& left, const SourcePlace& right) {
+  // The pointers differ for one name in several translation units.
+  return left.line == right.line && (left.file == right.file || std::string_view(left.file) == right.file);
 }
 
 /// The order of a launch's blocks.
@@ -93,10 +92,10 @@ class LaunchScope {
 
 }  // namespace
 
-std::string name_of(const std::source_location& where) {
-  const std::string_view path = where.file_name();
+std::string name_of(const SourcePlace& where) {
+  const std::string_view path = where.file;
   std::ostringstream name;
-  name << path.substr(path.rfind('/') + 1) << ':' << where.line();
+  name << path.substr(path.rfind('/') + 1) << ':' << where.line;
   return name.str();
 }
 
@@ -242,7 +241,7 @@ void Engine::throw_fault() {
   throw KernelFault(fault_->kind, message);
 }
 
-void Engine::block_barrier(const std::source_location& where) {
+void Engine::block_barrier(const SourcePlace& where) {
   KernelThread& thread = *running_;
   thread.where = where;
   thread.state = KernelThread::State::waits_at_barrier;
@@ -254,7 +253,7 @@ void Engine::block_barrier(const std::source_location& where) {
 }
 
 void Engine::release_barrier() {
-  const std::source_location& first = threads_[0].where;
+  const SourcePlace& first = threads_[0].where;
   for (unsigned i = 0; i < thread_count_; ++i) {
     if (!same_place(first, threads_[i].where)) {
       stop_kernel(FaultKind::barrier, [&] {
@@ -270,7 +269,7 @@ void Engine::release_barrier() {
 }
 
 void Engine::warp_operation(std::uint32_t mask, WarpOperation operation, void* lane_data, bool orders_memory,
-                            const std::source_location& where) {
+                            const SourcePlace& where) {
   KernelThread& thread = *running_;
   const unsigned warp = thread.number / lanes_of_warp;
   const std::uint32_t lane = 1U << thread.number % lanes_of_warp;

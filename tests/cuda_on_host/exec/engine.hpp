@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <source_location>
 #include <string>
 
 #include <vector_types.h>
@@ -14,6 +13,7 @@
 #include "tests/cuda_on_host/exec/kernel_thread.hpp"
 #include "tests/cuda_on_host/exec/ready_set.hpp"
 #include "tests/cuda_on_host/exec/shared_memory.hpp"
+#include "tests/cuda_on_host/exec/source_place.hpp"
 
 namespace cuda_on_host {
 
@@ -41,9 +41,9 @@ class Engine {
   void run(const Launch& launch);
 
   // Called by kernel threads: see kernel_calls.hpp.
-  void block_barrier(const std::source_location& where);
+  void block_barrier(const SourcePlace& where);
   void warp_operation(std::uint32_t mask, WarpOperation operation, void* lane_data, bool orders_memory,
-                      const std::source_location& where);
+                      const SourcePlace& where);
   void record_fault(FaultKind kind, const std::string& message, const void* code, const void* other_code);
   [[noreturn]] void abandon();
   SharedMemory& shared_memory() { return shared_memory_; }

@@ -38,7 +38,7 @@ void* allocate_global(std::size_t bytes) {
 
 void free_global(void* address) {
   unregister_global(address);
-  std::free(address);
+  std::free(address);  // NOLINT(cppcoreguidelines-no-malloc): of posix_memalign
 }
 
 void register_global(const void* address, std::size_t bytes) {

@@ -3,19 +3,19 @@
 /// CUDA's names for kernel sources: built-in variables, barriers, warp functions, atomics on integers and
 /// arithmetic. What is not here does not exist on the host: __threadfence patterns, named barriers, float
 /// atomics.
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the names are CUDA's
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are CUDA's
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <source_location>
 #include <type_traits>
 
 #include <cuda_runtime.h>
 
 #include "tests/cuda_on_host/exec/kernel_calls.hpp"
+#include "tests/cuda_on_host/exec/source_place.hpp"
 #include "tests/cuda_on_host/exec/warp_functions.hpp"
 
 // A function with this is never inlined into one that reports its accesses, and reports none itself.
@@ -40,7 +40,7 @@ template <class T>
 concept Exchangeable = std::is_trivially_copyable_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 template <Exchangeable T>
-T exchange_as(std::uint32_t mask, T value, unsigned source_lane, const std::source_location& where) {
+T exchange_as(std::uint32_t mask, T value, unsigned source_lane, const cuda_on_host::SourcePlace& where) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   return std::bit_cast<T>(static_cast<Bits>(exchange(mask, std::bit_cast<Bits>(value), source_lane, where)));
 }
@@ -53,18 +53,18 @@ T exchange_as(std::uint32_t mask, T value, unsigned source_lane, const std::sour
 #define gridDim (::cuda_on_host::grid_extents())
 inline constexpr int warpSize = 32;
 
-inline void __syncthreads(const std::source_location& where = std::source_location::current()) {
+inline void __syncthreads(const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::block_barrier(where);
 }
 inline void __syncwarp(unsigned mask = 0xffffffffU,
-                       const std::source_location& where = std::source_location::current()) {
+                       const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::warp_operation(mask, nullptr, nullptr, /*orders_memory=*/true, where);
 }
 
 // Lanes exchange within groups of `width`; who would look outside its group gets its own value.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
-              const std::source_location& where = std::source_location::current()) {
+              const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   const unsigned lane = cuda_on_host::lane_of_thread();
   const unsigned group = static_cast<unsigned>(width) - 1;
   return cuda_on_host::exchange_as(mask, value, (lane & ~group) | (static_cast<unsigned>(source) & group),
@@ -72,7 +72,7 @@ T __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
-                  const std::source_location& where = std::source_location::current()) {
+                  const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   const unsigned lane = cuda_on_host::lane_of_thread();
   const unsigned group = static_cast<unsigned>(width) - 1;
   const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
@@ -80,29 +80,29 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
-                   const std::source_location& where = std::source_location::current()) {
+                   const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   const unsigned lane = cuda_on_host::lane_of_thread();
   const unsigned group = static_cast<unsigned>(width) - 1;
   return cuda_on_host::exchange_as(mask, value, (lane & group) + delta > group ? lane : lane + delta, where);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
-                 const std::source_location& where = std::source_location::current()) {
+                 const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   const unsigned lane = cuda_on_host::lane_of_thread();
   const unsigned group = static_cast<unsigned>(width) - 1;
   return cuda_on_host::exchange_as(mask, value, (lane & group) < delta ? lane : lane - delta, where);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate,
-                              const std::source_location& where = std::source_location::current()) {
+                              const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   return cuda_on_host::ballot(mask, predicate != 0, where);
 }
 inline int __any_sync(unsigned mask, int predicate,
-                      const std::source_location& where = std::source_location::current()) {
+                      const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   return cuda_on_host::ballot(mask, predicate != 0, where) != 0 ? 1 : 0;
 }
 inline int __all_sync(unsigned mask, int predicate,
-                      const std::source_location& where = std::source_location::current()) {
+                      const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   return cuda_on_host::ballot(mask, predicate != 0, where) == mask ? 1 : 0;
 }
 
@@ -110,7 +110,7 @@ inline int __all_sync(unsigned mask, int predicate,
 template <std::integral T>
 CUDA_ON_HOST_UNSEEN T atomicAdd(T* address, std::type_identity_t<T> value) {
   cuda_on_host::check_access(address, sizeof(T), cuda_on_host::AccessKind::atomic,
-                             cuda_on_host::MemorySpace::global, std::source_location::current());
+                             cuda_on_host::MemorySpace::global, cuda_on_host::SourcePlace::here());
   const T old = *address;
   *address = static_cast<T>(old + value);
   return old;
@@ -118,7 +118,7 @@ CUDA_ON_HOST_UNSEEN T atomicAdd(T* address, std::type_identity_t<T> value) {
 template <std::integral T>
 CUDA_ON_HOST_UNSEEN T atomicMax(T* address, std::type_identity_t<T> value) {
   cuda_on_host::check_access(address, sizeof(T), cuda_on_host::AccessKind::atomic,
-                             cuda_on_host::MemorySpace::global, std::source_location::current());
+                             cuda_on_host::MemorySpace::global, cuda_on_host::SourcePlace::here());
   const T old = *address;
   *address = std::max(old, value);
   return old;
@@ -201,4 +201,4 @@ inline float rsqrtf(float value) {
 using std::max;
 using std::min;
 
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(bugprone-reserved-identifier)

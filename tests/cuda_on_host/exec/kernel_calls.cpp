@@ -23,7 +23,7 @@ void tell_observer(const void* address, std::size_t bytes, AccessKind kind, cons
   }
 }
 
-void check(const void* address, std::size_t bytes, MemorySpace space, const std::source_location& where) {
+void check(const void* address, std::size_t bytes, MemorySpace space, const SourcePlace& where) {
   const char* problem = nullptr;
   if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0) {
     problem = " is misaligned";
@@ -39,12 +39,12 @@ void check(const void* address, std::size_t bytes, MemorySpace space, const std:
 
 }  // namespace
 
-void block_barrier(const std::source_location& where) {
+void block_barrier(const SourcePlace& where) {
   engine().block_barrier(where);
 }
 
 void warp_operation(std::uint32_t mask, WarpOperation operation, void* lane_data, bool orders_memory,
-                    const std::source_location& where) {
+                    const SourcePlace& where) {
   engine().warp_operation(mask, operation, lane_data, orders_memory, where);
 }
 
@@ -64,7 +64,7 @@ void* dynamic_shared() {
   return address;
 }
 
-void start_async_copy16(void* destination, const void* source, const std::source_location& where) {
+void start_async_copy16(void* destination, const void* source, const SourcePlace& where) {
   const void* const code = __builtin_return_address(0);
   if (source != nullptr) {
     check(source, copy_bytes, MemorySpace::global, where);
@@ -93,7 +93,7 @@ void wait_async_copies(int keep_groups) {
 }
 
 void check_access(const void* address, std::size_t bytes, AccessKind kind, MemorySpace space,
-                  const std::source_location& where) {
+                  const SourcePlace& where) {
   const void* const code = __builtin_return_address(0);
   check(address, bytes, space, where);
   tell_observer(address, bytes, kind, code);

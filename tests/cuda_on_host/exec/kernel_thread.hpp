@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 
 #include <vector_types.h>
 
 #include "tests/cuda_on_host/exec/async_copies.hpp"
 #include "tests/cuda_on_host/exec/fiber.hpp"
+#include "tests/cuda_on_host/exec/source_place.hpp"
 
 namespace cuda_on_host {
 
@@ -27,7 +27,7 @@ struct KernelThread {
   AsyncCopies copies;
 
   State state = State::done;
-  std::source_location where;  ///< of the barrier or warp operation that it waits at
+  SourcePlace where;  ///< of the barrier or warp operation that it waits at
   WarpOperation operation = nullptr;
   void* lane_data = nullptr;
   std::uint32_t mask = 0;

@@ -29,7 +29,8 @@ int ReadySet::take() {
     }
     std::swap(running_, upcoming_);
   }
-  const bool ahead = (running_.warps >> last_warp_ & 1U) != 0;
+  // A warp runs ahead as long as it can.
+  const std::uint32_t ahead = running_.warps & last_warp_;
   unsigned warp = 0;
   unsigned lane = 0;
   switch (order_) {
@@ -38,11 +39,11 @@ int ReadySet::take() {
       lane = lowest(running_.lanes[warp]);
       break;
     case ThreadOrder::newest_first:
-      warp = ahead ? last_warp_ : highest(running_.warps);
+      warp = highest(ahead != 0 ? ahead : running_.warps);
       lane = highest(running_.lanes[warp]);
       break;
     case ThreadOrder::random:
-      warp = ahead ? last_warp_ : any(running_.warps, random_);
+      warp = ahead != 0 ? lowest(ahead) : any(running_.warps, random_);
       lane = any(running_.lanes[warp], random_);
       break;
   }
@@ -50,7 +51,7 @@ int ReadySet::take() {
   if (running_.lanes[warp] == 0) {
     running_.warps &= ~(1U << warp);
   }
-  last_warp_ = warp;
+  last_warp_ = 1U << warp;
   return static_cast<int>(warp * lanes_of_warp + lane);
 }
 

@@ -20,6 +20,7 @@ class ReadySet {
   void clear() {
     running_ = {};
     upcoming_ = {};
+    last_warp_ = 0;
   }
   void add_lanes(unsigned warp, std::uint32_t lanes) {
     (order_ == ThreadOrder::ascending ? upcoming_ : running_).add(warp, lanes);
@@ -42,7 +43,7 @@ class ReadySet {
   Round running_;
   Round upcoming_;  ///< of ThreadOrder::ascending: those that have run already in this round
   ThreadOrder order_;
-  unsigned last_warp_ = 0;
+  std::uint32_t last_warp_ = 0;  ///< the bit of the warp that ran last, 0 at the beginning
   Random random_;
 };
 

@@ -22,7 +22,7 @@ constexpr int unwritten = 0xff;
 
 void SharedMemory::Free::operator()(std::byte* address) const {
   unpoison(address, arena_bytes);
-  std::free(address);
+  std::free(address);  // NOLINT(cppcoreguidelines-no-malloc): of aligned_alloc
 }
 
 SharedMemory::SharedMemory() : arena_(static_cast<std::byte*>(std::aligned_alloc(alignment, arena_bytes))) {

@@ -133,26 +133,25 @@ unsigned lane_of_thread() {
 }
 
 std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned source_lane,
-                       const std::source_location& where) {
+                       const SourcePlace& where) {
   Exchange own{value, source_lane, 0};
   warp_operation(mask, do_exchange, &own, /*orders_memory=*/false, where);
   return own.result;
 }
 
-std::uint32_t ballot(std::uint32_t mask, bool predicate, const std::source_location& where) {
+std::uint32_t ballot(std::uint32_t mask, bool predicate, const SourcePlace& where) {
   std::uint32_t own = predicate ? 1 : 0;
   warp_operation(mask, do_ballot, &own, /*orders_memory=*/false, where);
   return own;
 }
 
 void multiply_accumulate(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                         const std::source_location& where) {
+                         const SourcePlace& where) {
   Fragments own{d, a, b};
   warp_operation(all_lanes, do_multiply_accumulate, &own, /*orders_memory=*/false, where);
 }
 
-void load_matrices(std::uint32_t (&r)[4], const void* shared_row, bool transposed,
-                   const std::source_location& where) {
+void load_matrices(std::uint32_t (&r)[4], const void* shared_row, bool transposed, const SourcePlace& where) {
   MatrixRow own{};
   own.result = r;
   std::memcpy(own.values, shared_row, sizeof own.values);

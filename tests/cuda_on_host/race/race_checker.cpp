@@ -5,8 +5,8 @@
 #include "tests/cuda_on_host/exec/kernel_calls.hpp"
 
 // Set by the linker: the program's own code and data.
-extern "C" const char __executable_start;
-extern "C" const char _end;
+extern "C" const char __executable_start;  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char _end;                // NOLINT(bugprone-reserved-identifier)
 
 namespace cuda_on_host {
 

@@ -39,7 +39,7 @@ RULES = {
     "none_warp_exchange": {"all": right},
     "skipped_barrier": {
         "all": report(r"32 have ended, 96 wait at a barrier.*waits at the barrier at example_kernels.cuh:\d+"),
-        "race": report("race: 4 bytes are read"),  # by the warp that goes on
+        "race": report("race: 4 bytes are read|shared memory is read"),  # by the warp that goes on
     },
     "different_barriers": {"all": report(r"threads are at different barriers: .*example_kernels.cuh:\d+")},
     "missing_lanes": {"all": report(r"waits in the warp operation at example_kernels.cuh:\d+ for lanes 30 31;")},

@@ -1,3 +1,4 @@
+#include "tests/cuda_on_host/tests/example_attention.cuh"
 #include "tests/cuda_on_host/tests/example_kernels.cuh"
 
 namespace shardgpt::cuda::examples {
@@ -16,7 +17,8 @@ void product_async(const Bf16* a, const Bf16* b, float* c, int m, int n, int k) 
 }
 
 void causal_attention(const Bf16* q, const Bf16* k, const Bf16* v, Bf16* out, int heads, int tokens) {
-  launch_causal_attention<Fault::none>(q, k, v, out, heads, tokens);
+  const dim3 grid(static_cast<unsigned>((tokens + 63) / 64), static_cast<unsigned>(heads));
+  launch(causal_attention_kernel, grid, dim3(block_threads), 0, nullptr, q, k, v, out, tokens);
 }
 
 void warp_exchange(const int* x, int* sums, int* votes, int count) {

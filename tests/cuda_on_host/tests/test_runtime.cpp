@@ -254,9 +254,16 @@ BOOST_AUTO_TEST_CASE(devices_are_those_of_the_settings) {
 
 // Last: a device that has failed stays so for the process.
 BOOST_AUTO_TEST_CASE(work_that_throws_fails_the_device_and_nobody_waits_for_ever) {
-  enqueue(first.raw, [] { throw std::runtime_error("a fault in a kernel"); });
+  std::atomic<bool> release = false;
+  enqueue(first.raw, [&] {
+    while (!release) {
+      std::this_thread::yield();
+    }
+    throw std::runtime_error("a fault in a kernel");
+  });
   BOOST_TEST(cudaEventRecord(event, first.raw) == cudaSuccess);
-  cudaStreamWaitEvent(second.raw, event, 0);
+  BOOST_TEST(cudaStreamWaitEvent(second.raw, event, 0) == cudaSuccess);
+  release = true;
   BOOST_TEST(cudaStreamSynchronize(first.raw) == cudaErrorLaunchFailure);
   bool ran = false;
   enqueue(second.raw, [&] { ran = true; });

@@ -5,11 +5,11 @@
 
 #include <bit>
 #include <cstdint>
-#include <source_location>
 
 #include <cuda_bf16.h>
 
 #include "tests/cuda_on_host/exec/kernel_calls.hpp"
+#include "tests/cuda_on_host/exec/source_place.hpp"
 #include "tests/cuda_on_host/exec/warp_functions.hpp"
 
 namespace shardgpt::cuda {
@@ -28,32 +28,33 @@ namespace shardgpt::cuda {
 
 [[gnu::always_inline]] inline void mma_m16n8k16_bf16(
     float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-    const std::source_location& where = std::source_location::current()) {
+    const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::multiply_accumulate(d, a, b, where);
 }
 
 [[gnu::always_inline]] inline void ldmatrix_x4(
     std::uint32_t (&r)[4], const void* shared_row,
-    const std::source_location& where = std::source_location::current()) {
+    const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::check_access(shared_row, 16, cuda_on_host::AccessKind::read,
                              cuda_on_host::MemorySpace::shared, where);
   cuda_on_host::load_matrices(r, shared_row, /*transposed=*/false, where);
 }
 [[gnu::always_inline]] inline void ldmatrix_x4_trans(
     std::uint32_t (&r)[4], const void* shared_row,
-    const std::source_location& where = std::source_location::current()) {
+    const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::check_access(shared_row, 16, cuda_on_host::AccessKind::read,
                              cuda_on_host::MemorySpace::shared, where);
   cuda_on_host::load_matrices(r, shared_row, /*transposed=*/true, where);
 }
 
 [[gnu::always_inline]] inline void cp_async16(
-    void* shared, const void* global, const std::source_location& where = std::source_location::current()) {
+    void* shared, const void* global,
+    const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::start_async_copy16(shared, global, where);
 }
 [[gnu::always_inline]] inline void cp_async16_zero_fill(
     void* shared, const void* global, bool valid,
-    const std::source_location& where = std::source_location::current()) {
+    const cuda_on_host::SourcePlace& where = cuda_on_host::SourcePlace::here()) {
   cuda_on_host::start_async_copy16(shared, valid ? global : nullptr, where);
 }
 [[gnu::always_inline]] inline void cp_async_commit() {
