@@ -35,10 +35,10 @@ class OnDevice {
   }
   [[nodiscard]] T* data() const { return buffer_.template as<T>(); }
   [[nodiscard]] std::vector<T> read() const {
-    std::vector<T> values(count_);
-    on_->device->download(values.data(), data(), count_ * sizeof(T), on_->compute());
+    const Buffer staging = on_->device->allocate_host(buffer_.bytes(), "test");
+    on_->device->download(staging.data(), data(), buffer_.bytes(), on_->compute());
     on_->compute().synchronize();
-    return values;
+    return {staging.template as<T>(), staging.template as<T>() + count_};
   }
 
  private:
