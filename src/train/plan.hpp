@@ -8,6 +8,7 @@
 
 #include "core/dtype.hpp"
 #include "kernels/ops.hpp"
+#include "model/activations.hpp"
 #include "model/tensor_table.hpp"
 #include "train/train_config.hpp"
 
@@ -25,13 +26,16 @@ struct TrainingPlan {
     std::string category;
     std::size_t bytes = 0;
   };
-  std::vector<Memory> memory;  ///< of the rank with the most, on its device
+  std::vector<Memory> memory;                         ///< of the rank with the most, on its device
+  [[nodiscard]] std::size_t memory_per_rank() const;  ///< sum of `memory`
   std::size_t checkpoint_bytes = 0;
   double flops_per_token = 0;  ///< forward and backward
 };
 
 /// Sequences per rank and micro-batch: as given, or what a rank has, at most 4.
 [[nodiscard]] std::int64_t choose_micro_batch(const DataOptions& data, int ranks);
+
+[[nodiscard]] Recompute recompute_from_options(const DeviceOptions& options);
 
 /// 6 P + 6 L C T: floating-point operations per token, forward and backward, causal attention counted as
 /// half.

@@ -11,6 +11,7 @@
 #include "checkpoint/run_folder.hpp"
 #include "core/log.hpp"
 #include "core/this_process.hpp"
+#include "train/node_memory.hpp"
 #include "train/placement.hpp"
 #include "train/plan.hpp"
 #include "train/provenance.hpp"
@@ -99,7 +100,9 @@ ExitCode dry_run(const TrainConfig& config, const MpiSession& session, Checkpoin
   const int ranks = config.run.plan_ranks > 0 ? static_cast<int>(config.run.plan_ranks) : comm.size();
   const TrainingPlan plan = plan_run(config, comm, table, ranks, windows, choose_save_mode(config, session));
   if (comm.rank() == 0) {
-    std::cout << describe_plan(plan, config, table) << std::flush;
+    std::cout << describe_plan(plan, config, table)
+              << fmt::format("  {:<22}{:>12}\n", "this node has", format_bytes(node_memory_bytes()))
+              << std::flush;
   }
   if (data_error) {
     throw InputError(*data_error);
@@ -160,11 +163,12 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     require_tokenizer_of_weights(data, *origin.init);
   }
   const std::int64_t windows = data.sampler->windows_per_epoch();
+  const SaveMode save_mode = choose_save_mode(config, session);
+  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows, save_mode);
+  require_memory(comm, plan, node_memory_bytes());
 
   RunDirectory directory(comm, config.run.run_dir);
   prepare_directory(comm, config, directory);
-  const SaveMode save_mode = choose_save_mode(config, session);
-  const TrainingPlan plan = plan_run(config, comm, table, comm.size(), windows, save_mode);
   if (comm.rank() == 0) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));

@@ -56,6 +56,7 @@ Options parse(int argc, char** argv) {
   flags.number("--seq-len", config.data.seq_len);
   flags.text("--precision", config.device.precision);
   flags.number("--threads", config.device.threads);
+  flags.text("--recompute", config.device.recompute);
   flags.number("--steps", options.steps);
   flags.number("--warm-up", options.warm_up);
   flags.number("--product-repeats", options.product_repeats);
@@ -156,7 +157,8 @@ class Bench {
                     {.seq_len = options_.config.data.seq_len,
                      .global_batch = options_.config.data.global_batch,
                      .micro_batch = micro_batch_,
-                     .unshard_slots = static_cast<int>(options_.config.device.unshard_slots)});
+                     .unshard_slots = static_cast<int>(options_.config.device.unshard_slots),
+                     .recompute = recompute_from_options(options_.config.device)});
     trainer.initialize(1);
     for (std::int64_t step = 0; step < options_.warm_up; ++step) {
       trainer.submit_step(step, batches.batch(step), 1e-5, {});

@@ -28,8 +28,10 @@ BOOST_AUTO_TEST_SUITE(plan)
 
 BOOST_AUTO_TEST_CASE(memory_is_what_the_device_holds) {
   for (const char* precision : {"bf16", "fp32"}) {
-    for (const std::int64_t vocab : {503, 64}) {
+    for (const auto& [vocab, recompute] :
+         {std::pair{503, "none"}, std::pair{64, "none"}, std::pair{64, "mlp"}, std::pair{64, "block"}}) {
       TrainConfig config;
+      config.device.recompute = recompute;
       config.data.seq_len = 24;
       config.data.global_batch = 7;
       config.data.micro_batch = 2;
@@ -62,6 +64,7 @@ BOOST_AUTO_TEST_CASE(memory_is_what_the_device_holds) {
                              .global_batch = config.data.global_batch,
                              .micro_batch = micro_batch,
                              .unshard_slots = 3,
+                             .recompute = recompute_from_options(config.device),
                              .staging = staging});
       std::map<std::string, std::size_t> planned;
       for (const auto& row : plan.memory) {
