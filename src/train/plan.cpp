@@ -35,17 +35,23 @@ std::vector<TrainingPlan::Memory> memory_table(const TrainConfig& config, const 
   const auto root = static_cast<std::size_t>(std::max(units[0].padded(ranks), Gpt2::root_capacity(table)));
   const auto slots = static_cast<std::size_t>(config.device.unshard_slots);
   constexpr std::size_t reduce_slots = 2;
-  return {{"master weights", shard * sizeof(float)},
-          {"Adam moments", 2 * shard * sizeof(float)},
-          {"gradient shards", shard * sizeof(float)},
-          {"unshard slots", (root + slots * block) * dtype_bytes(dtype)},
-          {"reduce slots", reduce_slots * block * sizeof(float)},
-          {"root gradient", root * sizeof(float)},
-          {"activations", activation_bytes(table.config(), dtype,
-                                           {.max_rows = micro_batch,
-                                            .seq_len = config.data.seq_len,
-                                            .use = ActivationUse::training,
-                                            .recompute = recompute_from_options(config.device)})}};
+  // A single rank sums the root's gradient in its shard, which then has the vocabulary's padding too.
+  const std::size_t gradients = ranks == 1 ? shard - static_cast<std::size_t>(units[0].piece) + root : shard;
+  std::vector<TrainingPlan::Memory> memory = {
+      {"master weights", shard * sizeof(float)},
+      {"Adam moments", 2 * shard * sizeof(float)},
+      {"gradient shards", gradients * sizeof(float)},
+      {"unshard slots", (root + slots * block) * dtype_bytes(dtype)},
+      {"reduce slots", reduce_slots * block * sizeof(float)},
+      {"activations", activation_bytes(table.config(), dtype,
+                                       {.max_rows = micro_batch,
+                                        .seq_len = config.data.seq_len,
+                                        .use = ActivationUse::training,
+                                        .recompute = recompute_from_options(config.device)})}};
+  if (ranks > 1) {
+    memory.push_back({"root gradient", root * sizeof(float)});
+  }
+  return memory;
 }
 
 /// Of rank 0, which has the most.
