@@ -70,8 +70,8 @@ fuzz: ## libFuzzer on the readers of foreign files, FUZZ_SECONDS for each of the
 	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz_targets
 	bash tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
-bench: build ## speed of this machine: kernels, a training step, the tokenizer; into build/PRESET/bench
-	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_tokenizer bench_checkpoint
+bench: build ## speed of this machine: training against PyTorch where it is installed, kernels, tokenizer, checkpoints
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target bench_step bench_train bench_tokenizer bench_checkpoint
 	bash tests/bench/run.sh $(BUILD)
 
 lint: ## clang-format, clang-tidy, shellcheck

@@ -20,7 +20,8 @@ class Collectives {
   /// place.
   virtual void all_gather_in_place(void* full, DType type, std::size_t count, Stream& stream) = 0;
   /// `full` holds size() pieces of `count` floats; the sum over ranks of piece rank(), taken in rank order,
-  /// is written or added to `shard`. `full` may be overwritten.
+  /// is written or added to `shard`. `full` may be overwritten. A single rank may give its shard as `full`,
+  /// when the sum replaces it: then it stays as it is.
   virtual void reduce_scatter(float* full, float* shard, std::size_t count, bool accumulate,
                               Stream& stream) = 0;
   /// Replaces `values` by their sum over ranks, taken in rank order: the same bits on every rank.

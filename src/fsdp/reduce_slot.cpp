@@ -10,14 +10,15 @@ ReduceSlot::ReduceSlot(Device& device, std::size_t capacity)
       written_(device.make_event()),
       reduced_(device.make_event()) {}
 
-float* ReduceSlot::begin_write(std::size_t elements, std::size_t padded, Stream& compute) {
+float* ReduceSlot::begin_write(std::size_t elements, std::size_t padded, Stream& compute, float* in_place) {
   if (state_ != State::free) {
     throw std::logic_error("write into a reduce slot in use");
   }
   compute.wait(*reduced_, "reduce slot free");
-  device_.fill_zero(buffer_.as<float>() + elements, (padded - elements) * sizeof(float), compute);
+  written_to_ = in_place != nullptr ? in_place : buffer_.as<float>();
+  device_.fill_zero(written_to_ + elements, (padded - elements) * sizeof(float), compute);
   state_ = State::writing;
-  return buffer_.as<float>();
+  return written_to_;
 }
 
 void ReduceSlot::reduce(float* shard, std::size_t count, bool accumulate, Collectives& collectives,
@@ -27,7 +28,7 @@ void ReduceSlot::reduce(float* shard, std::size_t count, bool accumulate, Collec
   }
   compute.record(*written_);
   reduce.wait(*written_, "gradients written");
-  collectives.reduce_scatter(buffer_.as<float>(), shard, count, accumulate, reduce);
+  collectives.reduce_scatter(written_to_, shard, count, accumulate, reduce);
   reduce.record(*reduced_);
   state_ = State::free;
 }

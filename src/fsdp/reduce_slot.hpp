@@ -15,8 +15,10 @@ class ReduceSlot {
   ReduceSlot(Device& device, std::size_t capacity);
 
   /// `compute` waits until the slot's last reduce-scatter is done; returns where it may write `elements`
-  /// then. What lies behind them up to `padded` is zeroed: another unit may have been there.
-  [[nodiscard]] float* begin_write(std::size_t elements, std::size_t padded, Stream& compute);
+  /// then. What lies behind them up to `padded` is zeroed: another unit may have been there. With `in_place`
+  /// the gradient goes there instead of into the slot: the shard of a single rank, which only compute uses.
+  [[nodiscard]] float* begin_write(std::size_t elements, std::size_t padded, Stream& compute,
+                                   float* in_place = nullptr);
   /// Issues the reduce-scatter to `reduce` behind what compute has written: the sum over ranks of this rank's
   /// piece of `count` elements replaces `shard` or is added to it.
   void reduce(float* shard, std::size_t count, bool accumulate, Collectives& collectives, Stream& compute,
@@ -27,6 +29,7 @@ class ReduceSlot {
 
   Device& device_;
   Buffer buffer_;
+  float* written_to_ = nullptr;
   std::unique_ptr<Event> written_;
   std::unique_ptr<Event> reduced_;
   State state_ = State::free;

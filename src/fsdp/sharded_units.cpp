@@ -32,17 +32,20 @@ ShardedUnits::ShardedUnits(Device& device, Collectives& collectives,
       reduce_(device.stream(StreamRole::reduce)),
       plan_(make_shard_plan(unit_elements, collectives.size())),
       root_slot_(device, options.compute_type, root_elements(plan_, collectives.size(), options)),
-      root_grad_(device.allocate(root_elements(plan_, collectives.size(), options) * sizeof(float),
-                                 "root gradient")),
       root_grad_written_(device.make_event()),
       root_grad_reduced_(device.make_event()) {
   if (options.unshard_slots < 2) {
     throw std::logic_error("prefetch needs two unshard slots at least");
   }
+  const std::size_t root = root_elements(plan_, collectives.size(), options);
+  if (!alone()) {
+    root_grad_ = device.allocate(root * sizeof(float), "root gradient");
+  }
   for (const UnitPlan& unit : plan_) {
-    const auto bytes = static_cast<std::size_t>(unit.piece) * sizeof(float);
-    masters_.push_back(device.allocate(bytes, "master weights"));
-    grads_.push_back(device.allocate(bytes, "gradient shards"));
+    const auto elements = static_cast<std::size_t>(unit.piece);
+    masters_.push_back(device.allocate(elements * sizeof(float), "master weights"));
+    const bool unsharded_root = alone() && grads_.empty();
+    grads_.push_back(device.allocate((unsharded_root ? root : elements) * sizeof(float), "gradient shards"));
     params_ready_.push_back(device.make_event());
   }
   const std::size_t block_capacity = largest_block(plan_, collectives.size());
@@ -56,7 +59,8 @@ ShardedUnits::ShardedUnits(Device& device, Collectives& collectives,
 
 void ShardedUnits::begin_step() {
   micro_batches_ = 0;
-  device_.fill_zero(root_grad_.data(), root_grad_.bytes(), compute_);
+  const Buffer& root = alone() ? grads_[0] : root_grad_;
+  device_.fill_zero(root.data(), root.bytes(), compute_);
 }
 
 UnshardSlot::Lease ShardedUnits::acquire_root() {
@@ -107,10 +111,12 @@ void ShardedUnits::backward(const BackwardBody& body) {
     ReduceSlot& slot =
         reduce_slots_[std::exchange(next_reduce_slot_, (next_reduce_slot_ + 1) % reduce_slot_count)];
     const UnitPlan& plan = plan_[index(block + 1)];
+    const bool first = micro_batches_ == 0;
     body(block, lease.params(),
-         slot.begin_write(index(plan.elements), index(plan.padded(ranks())), compute_));
+         slot.begin_write(index(plan.elements), index(plan.padded(ranks())), compute_,
+                          alone() && first ? grad(block + 1) : nullptr));
     lease.release();
-    slot.reduce(grad(block + 1), piece(block + 1), micro_batches_ > 0, collectives_, compute_, reduce_);
+    slot.reduce(grad(block + 1), piece(block + 1), !first, collectives_, compute_, reduce_);
   }
   ++micro_batches_;
 }

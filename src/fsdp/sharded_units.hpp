@@ -55,8 +55,9 @@ class ShardedUnits {
   void begin_step();
   /// Parameters of the root for the current update, on compute. Gathered at most once per update.
   [[nodiscard]] UnshardSlot::Lease acquire_root();
-  /// The root's unsharded gradient, summed over the step by compute; capacity as given in the options.
-  [[nodiscard]] float* root_grad() { return root_grad_.as<float>(); }
+  /// The root's unsharded gradient, summed over the step by compute; capacity as given in the options. A
+  /// single rank's is its shard.
+  [[nodiscard]] float* root_grad() { return alone() ? grad(0) : root_grad_.as<float>(); }
   /// All blocks in order; the next block's gather is issued before each body.
   void forward(const ForwardBody& body);
   /// All blocks in reverse, behind a forward pass; each block's gradient is reduce-scattered into its shard.
@@ -77,6 +78,8 @@ class ShardedUnits {
   static std::size_t index(std::int64_t unit) { return static_cast<std::size_t>(unit); }
   [[nodiscard]] UnitVersion version(std::int64_t unit) const { return {unit, update_}; }
   [[nodiscard]] std::int64_t blocks() const { return units() - 1; }
+  /// A single rank's gradients need no reduction: they are written where they stay.
+  [[nodiscard]] bool alone() const { return ranks() == 1; }
   UnshardSlot& slot_of(std::int64_t block) { return slots_[index(block % std::ssize(slots_))]; }
   void prefetch_block(std::int64_t block);
   [[nodiscard]] std::size_t piece(std::int64_t unit) const {
@@ -95,7 +98,7 @@ class ShardedUnits {
   UnshardSlot root_slot_;
   std::vector<UnshardSlot> slots_;
   std::vector<ReduceSlot> reduce_slots_;
-  Buffer root_grad_;
+  Buffer root_grad_;  // none on a single rank
   std::unique_ptr<Event> root_grad_written_;
   std::unique_ptr<Event> root_grad_reduced_;
   std::int64_t update_ = 0;

@@ -30,24 +30,32 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-BlockActivations place_block(Carver& carver, std::int64_t tokens, std::int64_t width, std::int64_t heads,
-                             DType type) {
-  BlockActivations block;
-  block.input = carver.matrix(tokens, width, type);
-  block.norm1 = carver.matrix(tokens, width, type);
-  block.qkv = carver.matrix(tokens, 3 * width, type);
-  block.attended = carver.matrix(tokens, width, type);
-  block.middle = carver.matrix(tokens, width, type);
-  block.norm2 = carver.matrix(tokens, width, type);
-  block.pre_gelu = carver.matrix(tokens, 4 * width, type);
-  block.gelu = carver.matrix(tokens, 4 * width, type);
-  block.mean1 = carver.array<float>(tokens);
-  block.rstd1 = carver.array<float>(tokens);
-  block.mean2 = carver.array<float>(tokens);
-  block.rstd2 = carver.array<float>(tokens);
-  block.lse = carver.array<float>(checked_mul(tokens, heads));
-  return block;
-}
+/// Places parts of a block's activations.
+struct BlockPlacer {
+  Carver& carver;
+  std::int64_t tokens;
+  std::int64_t width;
+  std::int64_t heads;
+  DType type;
+
+  void input(BlockActivations& block) const { block.input = carver.matrix(tokens, width, type); }
+  void attention(BlockActivations& block) const {
+    block.norm1 = carver.matrix(tokens, width, type);
+    block.qkv = carver.matrix(tokens, 3 * width, type);
+    block.attended = carver.matrix(tokens, width, type);
+    block.middle = carver.matrix(tokens, width, type);
+    block.mean1 = carver.array<float>(tokens);
+    block.rstd1 = carver.array<float>(tokens);
+    block.lse = carver.array<float>(checked_mul(tokens, heads));
+  }
+  void mlp(BlockActivations& block) const {
+    block.norm2 = carver.matrix(tokens, width, type);
+    block.pre_gelu = carver.matrix(tokens, 4 * width, type);
+    block.gelu = carver.matrix(tokens, 4 * width, type);
+    block.mean2 = carver.array<float>(tokens);
+    block.rstd2 = carver.array<float>(tokens);
+  }
+};
 
 }  // namespace
 
@@ -62,10 +70,26 @@ std::size_t place_activations(const ModelConfig& config, DType dtype, const Gpt2
   const bool training = limits.use == ActivationUse::training;
   const std::int64_t tokens = checked_mul(limits.max_rows, limits.seq_len);
   const std::int64_t width = config.embd;
-  const std::int64_t kept_blocks = training ? config.layers : 1;
-  out.blocks.clear();
-  for (std::int64_t block = 0; block < kept_blocks; ++block) {
-    out.blocks.push_back(place_block(carver, tokens, width, config.heads, dtype));
+  const BlockPlacer place{carver, tokens, width, config.heads, dtype};
+  const std::int64_t blocks = training ? config.layers : 1;  // evaluation keeps nothing
+  const bool keep_attention = limits.recompute != Recompute::block;
+  const bool keep_mlp = limits.recompute == Recompute::none;
+  BlockActivations shared;
+  if (!keep_attention) {
+    place.attention(shared);
+  }
+  if (!keep_mlp) {
+    place.mlp(shared);
+  }
+  out.blocks.assign(static_cast<std::size_t>(blocks), shared);
+  for (BlockActivations& block : out.blocks) {
+    place.input(block);
+    if (keep_attention) {
+      place.attention(block);
+    }
+    if (keep_mlp) {
+      place.mlp(block);
+    }
   }
   out.embedded = carver.matrix(tokens, width, dtype);
   out.branch = carver.matrix(tokens, width, dtype);

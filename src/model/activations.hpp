@@ -13,13 +13,20 @@ namespace shardgpt {
 /// What activations are kept for: gradients, or a forward pass alone.
 enum class ActivationUse { training, evaluation };
 
+/// What the forward pass does not keep for backward, which computes it again, bit for bit: nothing; of each
+/// block the MLP's inner activations (9 of 16 widths per token); or all but the block's input (15 of 16). The
+/// last block's are still there when backward begins.
+enum class Recompute { none, mlp, block };
+
 struct Gpt2Limits {
   std::int64_t max_rows = 0;  ///< sequences per micro-batch
   std::int64_t seq_len = 0;   ///< longest sequence
   ActivationUse use = ActivationUse::training;
+  Recompute recompute = Recompute::none;
 };
 
-/// Saved by the forward pass of one block. M tokens, C embedding width, H heads.
+/// Saved by the forward pass of one block. M tokens, C embedding width, H heads. What is computed again lies
+/// in memory that all blocks share.
 struct BlockActivations {
   Matrix input;            ///< [M, C] residual stream at the block's entry
   Matrix norm1;            ///< [M, C]

@@ -57,41 +57,73 @@ void Gpt2::begin(BatchShape shape, const std::int32_t* tokens, const std::int32_
                          view.matrix(RootTensor::wpe), rows(act_.embedded));
 }
 
-void Gpt2::block_forward(std::int64_t block, const void* params) {
+void Gpt2::attention_layers(std::int64_t block, const void* params, Pass pass) {
   using enum BlockTensor;
   const UnitView<BlockTensor> view(block_tensors(block), params, ops_.dtype());
   BlockActivations& act = activations(block);
-  const double epsilon = table_.config().layer_norm_epsilon;
-  // The previous block's MLP output joins the residual stream here, in the pass that normalizes it.
-  const bool first = block == 0;
-  ops_.layer_norm_forward(compute_,
-                          {.residual_in = rows(first ? act_.embedded : activations(block - 1).middle),
-                           .branch = first ? Matrix{} : rows(act_.branch),
-                           .residual_out = first ? Matrix{} : rows(act.input),
-                           .weight = view.vector(ln_1_weight),
-                           .bias = view.vector(ln_1_bias),
-                           .out = rows(act.norm1),
-                           .mean = act.mean1,
-                           .rstd = act.rstd1,
-                           .epsilon = epsilon});
+  Ops::LayerNormForward norm{.residual_in = rows(block == 0 ? act_.embedded : act.input),
+                             .branch = {},
+                             .residual_out = {},
+                             .weight = view.vector(ln_1_weight),
+                             .bias = view.vector(ln_1_bias),
+                             .out = rows(act.norm1),
+                             .mean = act.mean1,
+                             .rstd = act.rstd1,
+                             .epsilon = table_.config().layer_norm_epsilon};
+  if (pass == Pass::first && block > 0) {
+    // The previous block's MLP output joins the residual stream here, in the pass that normalizes it.
+    norm.residual_in = rows(activations(block - 1).middle);
+    norm.branch = rows(act_.branch);
+    norm.residual_out = rows(act.input);
+  }
+  ops_.layer_norm_forward(compute_, norm);
   ops_.linear_forward(compute_, rows(act.norm1), view.matrix(c_attn_weight), view.vector(c_attn_bias),
                       rows(act.qkv));
   ops_.attention_forward(compute_, shape_, table_.config().heads, rows(act.qkv), rows(act.attended), act.lse);
   ops_.linear_forward(compute_, rows(act.attended), view.matrix(attn_c_proj_weight),
                       view.vector(attn_c_proj_bias), rows(act_.branch));
-  ops_.layer_norm_forward(compute_, {.residual_in = rows(first ? act_.embedded : act.input),
-                                     .branch = rows(act_.branch),
-                                     .residual_out = rows(act.middle),
-                                     .weight = view.vector(ln_2_weight),
-                                     .bias = view.vector(ln_2_bias),
-                                     .out = rows(act.norm2),
-                                     .mean = act.mean2,
-                                     .rstd = act.rstd2,
-                                     .epsilon = epsilon});
+}
+
+void Gpt2::mlp_layers(std::int64_t block, const void* params, const Matrix& branch) {
+  using enum BlockTensor;
+  const UnitView<BlockTensor> view(block_tensors(block), params, ops_.dtype());
+  BlockActivations& act = activations(block);
+  const bool kept = branch.data == nullptr;
+  ops_.layer_norm_forward(compute_,
+                          {.residual_in = rows(kept ? act.middle : (block == 0 ? act_.embedded : act.input)),
+                           .branch = branch,
+                           .residual_out = kept ? Matrix{} : rows(act.middle),
+                           .weight = view.vector(ln_2_weight),
+                           .bias = view.vector(ln_2_bias),
+                           .out = rows(act.norm2),
+                           .mean = act.mean2,
+                           .rstd = act.rstd2,
+                           .epsilon = table_.config().layer_norm_epsilon});
   ops_.linear_gelu_forward(compute_, rows(act.norm2), view.matrix(c_fc_weight), view.vector(c_fc_bias),
                            rows(act.pre_gelu), rows(act.gelu));
-  ops_.linear_forward(compute_, rows(act.gelu), view.matrix(mlp_c_proj_weight), view.vector(mlp_c_proj_bias),
-                      rows(act_.branch));
+}
+
+void Gpt2::block_forward(std::int64_t block, const void* params) {
+  using enum BlockTensor;
+  const UnitView<BlockTensor> view(block_tensors(block), params, ops_.dtype());
+  attention_layers(block, params, Pass::first);
+  mlp_layers(block, params, rows(act_.branch));
+  ops_.linear_forward(compute_, rows(activations(block).gelu), view.matrix(mlp_c_proj_weight),
+                      view.vector(mlp_c_proj_bias), rows(act_.branch));
+  in_shared_memory_ = block;
+}
+
+void Gpt2::recompute(std::int64_t block, const void* params) {
+  if (limits_.recompute == Recompute::none || in_shared_memory_ == block) {
+    return;
+  }
+  if (limits_.recompute == Recompute::block) {
+    attention_layers(block, params, Pass::again);
+    mlp_layers(block, params, rows(act_.branch));
+  } else {
+    mlp_layers(block, params, {});
+  }
+  in_shared_memory_ = block;
 }
 
 void Gpt2::final_norm(const void* root) {
@@ -149,6 +181,7 @@ void Gpt2::block_backward(std::int64_t block, const void* params, float* grads) 
   const Matrix dresidual = rows(act_.dresidual);
   const Matrix dbranch = rows(act_.dbranch);
 
+  recompute(block, params);
   ops_.linear_backward(compute_, {.in = rows(act.gelu),
                                   .weight = view.matrix(mlp_c_proj_weight),
                                   .dout = dresidual,

@@ -29,7 +29,7 @@ class Gpt2 {
   void head(const void* root, StepSums* sums, float* root_grad);
   /// Logits of the first `rows` tokens behind block_forward: float [rows, vocab]; evaluation of few tokens.
   void logits(const void* root, std::int64_t rows, float* out);
-  /// Overwrites `grads` whole.
+  /// Overwrites `grads` whole. Computes first what the limits say is computed again.
   void block_backward(std::int64_t block, const void* params, float* grads);
   /// Adds the embedding's gradient to `root_grad`.
   void end(float* root_grad);
@@ -43,6 +43,14 @@ class Gpt2 {
   [[nodiscard]] std::span<const TensorSpec> block_tensors(std::int64_t block) const;
   [[nodiscard]] std::span<const TensorSpec> root_tensors() const;
   [[nodiscard]] Matrix padded_wte(const void* root) const;
+  /// Whether a sub-layer runs in the forward pass or in backward, from what that pass has kept.
+  enum class Pass { first, again };
+  /// Norm, attention and its projection, into the branch buffer.
+  void attention_layers(std::int64_t block, const void* params, Pass pass);
+  /// Norm and first MLP layer. `branch`: attention's output, or absent where the residual stream behind it
+  /// was kept.
+  void mlp_layers(std::int64_t block, const void* params, const Matrix& branch);
+  void recompute(std::int64_t block, const void* params);
   void final_norm(const void* root);
 
   Ops& ops_;
@@ -53,6 +61,7 @@ class Gpt2 {
   Buffer memory_;
   Activations act_;
   BatchShape shape_;
+  std::int64_t in_shared_memory_ = -1;  // the block whose activations are there, if they are not kept
 };
 
 }  // namespace shardgpt

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <string>
 
 #include "core/error.hpp"
@@ -147,8 +146,7 @@ std::size_t ops_workspace_bytes(const DeviceChoice& choice, const DeviceOptions&
 }
 
 std::size_t free_device_memory(const DeviceChoice& choice) {
-  return choice.kind == DeviceKind::cuda ? cuda_backend::free_memory(choice.cuda_index)
-                                         : std::numeric_limits<std::size_t>::max();
+  return cuda_backend::free_memory(choice.cuda_index);
 }
 
 }  // namespace shardgpt

@@ -47,7 +47,7 @@ struct DeviceChoice {
 [[nodiscard]] std::size_t ops_workspace_bytes(const DeviceChoice& choice, const DeviceOptions& options,
                                               int threads, const OpsLimits& limits);
 
-/// Device memory that is free for this rank, in bytes; unknown (the largest number) on a CPU.
+/// Memory of the chosen CUDA device that is free for this rank, in bytes.
 [[nodiscard]] std::size_t free_device_memory(const DeviceChoice& choice);
 
 }  // namespace shardgpt

@@ -7,7 +7,6 @@
 
 #include "core/checked.hpp"
 #include "fsdp/shard_plan.hpp"
-#include "model/activations.hpp"
 #include "model/gpt2.hpp"
 #include "train/trainer.hpp"
 
@@ -36,16 +35,23 @@ std::vector<TrainingPlan::Memory> memory_table(const TrainConfig& config, const 
   const auto root = static_cast<std::size_t>(std::max(units[0].padded(ranks), Gpt2::root_capacity(table)));
   const auto slots = static_cast<std::size_t>(config.device.unshard_slots);
   constexpr std::size_t reduce_slots = 2;
-  return {{"master weights", shard * sizeof(float)},
-          {"Adam moments", 2 * shard * sizeof(float)},
-          {"gradient shards", shard * sizeof(float)},
-          {"unshard slots", (root + slots * block) * dtype_bytes(dtype)},
-          {"reduce slots", reduce_slots * block * sizeof(float)},
-          {"root gradient", root * sizeof(float)},
-          {"activations",
-           activation_bytes(
-               table.config(), dtype,
-               {.max_rows = micro_batch, .seq_len = config.data.seq_len, .use = ActivationUse::training})}};
+  // A single rank sums the root's gradient in its shard, which then has the vocabulary's padding too.
+  const std::size_t gradients = ranks == 1 ? shard - static_cast<std::size_t>(units[0].piece) + root : shard;
+  std::vector<TrainingPlan::Memory> memory = {
+      {"master weights", shard * sizeof(float)},
+      {"Adam moments", 2 * shard * sizeof(float)},
+      {"gradient shards", gradients * sizeof(float)},
+      {"unshard slots", (root + slots * block) * dtype_bytes(dtype)},
+      {"reduce slots", reduce_slots * block * sizeof(float)},
+      {"activations", activation_bytes(table.config(), dtype,
+                                       {.max_rows = micro_batch,
+                                        .seq_len = config.data.seq_len,
+                                        .use = ActivationUse::training,
+                                        .recompute = recompute_from_options(config.device)})}};
+  if (ranks > 1) {
+    memory.push_back({"root gradient", root * sizeof(float)});
+  }
+  return memory;
 }
 
 /// Of rank 0, which has the most.
@@ -63,6 +69,14 @@ std::string optional_count(const std::optional<std::int64_t>& value) {
 
 }  // namespace
 
+std::size_t TrainingPlan::memory_per_rank() const {
+  std::size_t sum = 0;
+  for (const Memory& row : memory) {
+    sum += row.bytes;
+  }
+  return sum;
+}
+
 std::string format_bytes(std::size_t bytes) {
   constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
@@ -78,6 +92,13 @@ std::int64_t choose_micro_batch(const DataOptions& data, int ranks) {
   constexpr std::int64_t usual = 4;
   const std::int64_t rows = ceil_div<std::int64_t>(data.global_batch, ranks);
   return std::min(rows, data.micro_batch > 0 ? data.micro_batch : usual);
+}
+
+Recompute recompute_from_options(const DeviceOptions& options) {
+  if (options.recompute == "block") {
+    return Recompute::block;
+  }
+  return options.recompute == "mlp" ? Recompute::mlp : Recompute::none;
 }
 
 double flops_per_token(const TensorTable& table, std::int64_t seq_len) {
@@ -155,6 +176,7 @@ std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config, c
   line("step", fmt::format("{} sequences of {} tokens = {} tokens; {} micro-batches of at most {} per rank",
                            config.data.global_batch, config.data.seq_len, tokens_per_step, plan.micro_batches,
                            plan.micro_batch));
+  line("recompute", config.device.recompute);
   line("windows per epoch", optional_count(plan.windows_per_epoch));
   if (plan.windows_per_epoch) {
     line("steps per epoch", fmt::format("{:.2f}", static_cast<double>(*plan.windows_per_epoch) /
@@ -166,12 +188,10 @@ std::string describe_plan(const TrainingPlan& plan, const TrainConfig& config, c
                                  plan.flops_per_token * 1e-12 * static_cast<double>(tokens_per_step)));
   line("checkpoint", format_bytes(plan.checkpoint_bytes));
   text += "memory per rank\n";
-  std::size_t sum = 0;
   for (const TrainingPlan::Memory& row : plan.memory) {
     line(row.category, fmt::format("{:>12}", format_bytes(row.bytes)));
-    sum += row.bytes;
   }
-  line("sum", fmt::format("{:>12}", format_bytes(sum)));
+  line("sum", fmt::format("{:>12}", format_bytes(plan.memory_per_rank())));
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/dtype.hpp"
 #include "kernels/ops.hpp"
+#include "model/activations.hpp"
 #include "model/tensor_table.hpp"
 #include "train/train_config.hpp"
 
@@ -29,12 +30,15 @@ struct TrainingPlan {
   std::vector<Memory> memory;  ///< of the rank with the most
   /// What of it lies on a device that has memory of its own.
   [[nodiscard]] std::size_t device_bytes() const;
+  [[nodiscard]] std::size_t memory_per_rank() const;  ///< sum of `memory`
   std::size_t checkpoint_bytes = 0;
   double flops_per_token = 0;  ///< forward and backward
 };
 
 /// Sequences per rank and micro-batch: as given, or what a rank has, at most 4.
 [[nodiscard]] std::int64_t choose_micro_batch(const DataOptions& data, int ranks);
+
+[[nodiscard]] Recompute recompute_from_options(const DeviceOptions& options);
 
 /// 6 P + 6 L C T: floating-point operations per token, forward and backward, causal attention counted as
 /// half.

@@ -55,6 +55,7 @@ struct DeviceOptions {
   std::string kernels = "auto";
   std::int64_t threads = 0;  ///< compute threads per rank; 0: this rank's share of the node's cores
   std::int64_t unshard_slots = 2;
+  std::string recompute = "none";  ///< or mlp or block: activations that backward computes again
   bool cpu_offload = false;
   std::int64_t peer_timeout = 600;  ///< seconds
 };

@@ -123,6 +123,9 @@ void for_each_option(Config& config, Visitor&& visit) {
   visit(group, "--threads", device.threads,
         "compute threads per rank; 0: this rank's share of the node's cores");
   visit(group, "--unshard-slots", device.unshard_slots, "blocks gathered at once");
+  visit(group, "--recompute", device.recompute,
+        "what backward computes again instead of keeping it: nothing; each block's MLP; all but its input",
+        Choices{"none", "mlp", "block"});
   visit(group, "--cpu-offload", device.cpu_offload, "cuda: keep master weights and moments in host memory");
   visit(group, "--peer-timeout", device.peer_timeout, "seconds after which a silent peer ends the job");
 }

@@ -80,7 +80,10 @@ Trainer::Trainer(Device& device, Ops& ops, Collectives& collectives, const Tenso
       adamw_(device, ops, options.adamw, shard_elements(units_),
              decay_runs(table, units_, options.decay_all)),
       model_(device, ops, table,
-             {.max_rows = options.micro_batch, .seq_len = options.seq_len, .use = ActivationUse::training}),
+             {.max_rows = options.micro_batch,
+              .seq_len = options.seq_len,
+              .use = ActivationUse::training,
+              .recompute = options.recompute}),
       sums_memory_(device.allocate(2 * sizeof(StepSums) + sizeof(StepScalars) +
                                        static_cast<std::size_t>(units_.units()) * sizeof(double),
                                    "sums")),

@@ -24,6 +24,7 @@ struct TrainerOptions {
   std::int64_t global_batch = 0;  ///< B: sequences per optimizer step over all ranks
   std::int64_t micro_batch = 0;   ///< b: sequences per rank and micro-batch
   int unshard_slots = 2;
+  Recompute recompute = Recompute::none;
   double clip = 1.0;  ///< largest gradient norm; 0: no clipping
   AdamWOptions adamw = {};
   bool decay_all = false;  ///< decay every tensor, not only those of two or more dimensions

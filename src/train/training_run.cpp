@@ -12,6 +12,7 @@
 #include "core/log.hpp"
 #include "core/this_process.hpp"
 #include "train/devices.hpp"
+#include "train/node_memory.hpp"
 #include "train/placement.hpp"
 #include "train/plan.hpp"
 #include "train/provenance.hpp"
@@ -77,17 +78,21 @@ ModelOrigin find_model(CheckpointWorker& worker, const TrainConfig& config) {
   return worker.run([&](const MpiComm& comm) { return find_model(comm, config); });
 }
 
-/// Throws InputError on all ranks where a device has less memory than the run needs: better than somewhere in
-/// the first step. Collective.
+/// Throws InputError on all ranks where a node or a device has less memory than the run needs: better than
+/// somewhere in the first step. Collective.
 void require_memory(const MpiComm& comm, const DeviceChoice& device, const TrainingPlan& plan) {
+  if (device.kind == DeviceKind::cpu) {
+    require_host_memory(comm, plan.memory_per_rank(), node_memory_bytes());
+    return;
+  }
+  require_host_memory(comm, plan.memory_per_rank() - plan.device_bytes(), node_memory_bytes());
   run_phase(comm, [&] {
-    const std::size_t needed = plan.device_bytes();
     const std::size_t free = free_device_memory(device);
-    SHARDGPT_REQUIRE(
-        needed <= free,
-        fmt::format("rank {} on {} needs {} of {}, which has {} free: use more ranks, a smaller "
-                    "--micro-batch or a shorter --seq-len",
-                    comm.rank(), host_name(), format_bytes(needed), device.description, format_bytes(free)));
+    SHARDGPT_REQUIRE(plan.device_bytes() <= free,
+                     fmt::format("rank {} on {} needs {} of {}, which has {} free: use more ranks, a smaller "
+                                 "--micro-batch or --seq-len, or --recompute block",
+                                 comm.rank(), host_name(), format_bytes(plan.device_bytes()),
+                                 device.description, format_bytes(free)));
   });
 }
 
@@ -118,7 +123,9 @@ ExitCode dry_run(const TrainConfig& config, const MpiSession& session, Checkpoin
   const TrainingPlan plan =
       plan_run(config, comm, device, table, ranks, windows, choose_save_mode(config, session));
   if (comm.rank() == 0) {
-    std::cout << describe_plan(plan, config, table) << std::flush;
+    std::cout << describe_plan(plan, config, table)
+              << fmt::format("  {:<22}{:>12}\n", "this node has", format_bytes(node_memory_bytes()))
+              << std::flush;
   }
   if (data_error) {
     throw InputError(*data_error);
@@ -179,18 +186,18 @@ ExitCode run_training(const TrainConfig& config, const MpiSession& session) {
     require_tokenizer_of_weights(data, *origin.init);
   }
   const std::int64_t windows = data.sampler->windows_per_epoch();
+  const SaveMode save_mode = choose_save_mode(config, session);
+  const TrainingPlan plan = plan_run(config, comm, device, table, comm.size(), windows, save_mode);
+  require_memory(comm, device, plan);
 
   RunDirectory directory(comm, config.run.run_dir);
   prepare_directory(comm, config, directory);
-  const SaveMode save_mode = choose_save_mode(config, session);
-  const TrainingPlan plan = plan_run(config, comm, device, table, comm.size(), windows, save_mode);
   if (comm.rank() == 0) {
     log_info(version_text());
     log_info(describe_plan(plan, config, table));
     warn_of_dropout(origin.model.dropout);
   }
   report_places(comm, config.device, device);
-  require_memory(comm, device, plan);
   const auto note_failure = [&](const std::exception& error) {
     try {
       directory.write_status(std::string("failed(") + error.what() + ")");

@@ -15,7 +15,7 @@
 #include "dist/mpi/mpi_collectives.hpp"
 #include "model/tensor_table.hpp"
 #include "train/checkpoint_options.hpp"
-#include "train/startup.hpp"
+#include "train/devices.hpp"
 #include "train/trainer.hpp"
 
 using namespace shardgpt;

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <map>
 #include <stdexcept>
 #include <string>
 
 #include "bench/bench_model.hpp"
 #include "bench/bench_products.hpp"
+#include "bench/flags.hpp"
 #include "device/host/host_device.hpp"
 
 namespace shardgpt::bench {
@@ -27,37 +26,22 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  std::map<std::string, std::function<void(const std::string&)>> known;
-  const auto number = [&](const char* flag, auto& value) {
-    known[flag] = [&value](const std::string& text) {
-      value = static_cast<std::remove_reference_t<decltype(value)>>(std::stol(text));
-    };
-  };
-  number("--layers", options.config.layers);
-  number("--heads", options.config.heads);
-  number("--embd", options.config.embd);
-  number("--vocab", options.config.vocab);
-  number("--batch", options.config.batch);
-  number("--seq-len", options.config.seq_len);
-  number("--threads", options.threads);
-  number("--steps", options.steps);
-  number("--product-repeats", options.product_repeats);
-  known["--ops"] = [&](const std::string& text) { options.ops = text; };
-  known["--precision"] = [&](const std::string& text) { options.precision = text; };
-  known["--clock"] = [&](const std::string& text) {
-    options.clock = text == "cpu" ? BenchClock::cpu : BenchClock::wall;
-  };
-  for (int i = 1; i < argc; i += 2) {
-    const auto found = known.find(argv[i]);
-    if (found == known.end() || i + 1 == argc) {
-      std::string usage = "usage: bench_step";
-      for (const auto& [flag, set] : known) {
-        usage += " [" + flag + " VALUE]";
-      }
-      throw std::invalid_argument(usage);
-    }
-    found->second(argv[i + 1]);
-  }
+  std::string clock = "wall";
+  Flags flags;
+  flags.number("--layers", options.config.layers);
+  flags.number("--heads", options.config.heads);
+  flags.number("--embd", options.config.embd);
+  flags.number("--vocab", options.config.vocab);
+  flags.number("--batch", options.config.batch);
+  flags.number("--seq-len", options.config.seq_len);
+  flags.number("--threads", options.threads);
+  flags.number("--steps", options.steps);
+  flags.number("--product-repeats", options.product_repeats);
+  flags.text("--ops", options.ops);
+  flags.text("--precision", options.precision);
+  flags.text("--clock", clock);
+  flags.parse(argc, argv);
+  options.clock = clock == "cpu" ? BenchClock::cpu : BenchClock::wall;
   if (options.ops != "cpu" && options.ops != "reference") {
     throw std::invalid_argument("--ops is cpu or reference");
   }

@@ -16,6 +16,7 @@ run() {
   lscpu | grep -E '^(Model name|CPU\(s\)|Thread|Core|Socket|NUMA node\(s\))' || true
   uptime
   run "$build/tests/bench/bench_step" --threads "$(nproc)"
+  run python3 "$(dirname "$0")/bench_vs_torch.py" "$build"
   run "$build/tests/bench/bench_tokenizer"
   run mpiexec -n 2 --oversubscribe "$build/tests/bench/bench_checkpoint" "$build/bench"
 } 2>&1 | tee "$report"

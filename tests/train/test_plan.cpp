@@ -6,8 +6,8 @@
 #include "device/host/host_device.hpp"
 #include "dist/mpi/mpi_collectives.hpp"
 #include "tests/support/mpi_test.hpp"
+#include "train/devices.hpp"
 #include "train/plan.hpp"
-#include "train/startup.hpp"
 #include "train/trainer.hpp"
 
 using namespace shardgpt;
@@ -28,8 +28,10 @@ BOOST_AUTO_TEST_SUITE(plan)
 
 BOOST_AUTO_TEST_CASE(memory_is_what_the_device_holds) {
   for (const char* precision : {"bf16", "fp32"}) {
-    for (const std::int64_t vocab : {503, 64}) {
+    for (const auto& [vocab, recompute] :
+         {std::pair{503, "none"}, std::pair{64, "none"}, std::pair{64, "mlp"}, std::pair{64, "block"}}) {
       TrainConfig config;
+      config.device.recompute = recompute;
       config.data.seq_len = 24;
       config.data.global_batch = 7;
       config.data.micro_batch = 2;
@@ -48,11 +50,12 @@ BOOST_AUTO_TEST_CASE(memory_is_what_the_device_holds) {
       const std::int64_t micro_batch = choose_micro_batch(config.data, ranks);
       const OpsLimits limits = ops_limits(config, model, micro_batch);
       const bool staging = vocab == 64;
-      const TrainingPlan plan = make_plan(config, table, ranks,
-                                          {.dtype = dtype,
-                                           .workspace_bytes = ops_workspace_bytes(config.device, 1, limits),
-                                           .windows_per_epoch = std::nullopt,
-                                           .saves_beside_training = staging});
+      const TrainingPlan plan =
+          make_plan(config, table, ranks,
+                    {.dtype = dtype,
+                     .workspace_bytes = ops_workspace_bytes({}, config.device, 1, limits),
+                     .windows_per_epoch = std::nullopt,
+                     .saves_beside_training = staging});
 
       const auto device = make_host_device({});
       const auto ops = make_ops(*device, config.device, limits);
@@ -62,6 +65,7 @@ BOOST_AUTO_TEST_CASE(memory_is_what_the_device_holds) {
                              .global_batch = config.data.global_batch,
                              .micro_batch = micro_batch,
                              .unshard_slots = 3,
+                             .recompute = recompute_from_options(config.device),
                              .staging = staging});
       std::map<std::string, std::size_t> planned;
       for (const auto& row : plan.memory) {

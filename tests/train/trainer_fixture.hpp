@@ -30,7 +30,8 @@ class CaseTrainer {
  public:
   CaseTrainer(const ReferenceCase& reference, const MakeOps& make_ops, DType dtype, std::int64_t micro_batch,
               std::shared_ptr<HostStreamHooks> hooks = nullptr, int unshard_slots = 2,
-              const WrapCollectives& wrap = nullptr, Staging staging = Staging::no)
+              const WrapCollectives& wrap = nullptr, Staging staging = Staging::no,
+              Recompute recompute = Recompute::none)
       : reference_(reference),
         world_(session().world()),
         table_(reference.config),
@@ -55,6 +56,7 @@ class CaseTrainer {
                                                         .global_batch = reference.rows,
                                                         .micro_batch = micro_batch,
                                                         .unshard_slots = unshard_slots,
+                                                        .recompute = recompute,
                                                         .clip = hyper["clip"],
                                                         .adamw = {.beta1 = hyper["beta1"],
                                                                   .beta2 = hyper["beta2"],

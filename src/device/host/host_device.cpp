@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/failure.hpp"
+#include "device/host/bulk.hpp"
 #include "device/host/executor.hpp"
 #include "device/host/host_buffer.hpp"
 #include "device/host/ticket_counter.hpp"
@@ -116,7 +117,9 @@ class HostDevice final : public Device {
     }
   }
   void fill_zero(void* to, std::size_t bytes, Stream& stream) override {
-    if (bytes > 0) {
+    if (bytes > 0 && stream.role() == StreamRole::compute) {
+      shardgpt::submit(stream, [=] { fill_zero_in_parallel(to, bytes); });
+    } else if (bytes > 0) {
       shardgpt::submit(stream, [=] { std::memset(to, 0, bytes); });
     }
   }
@@ -124,11 +127,7 @@ class HostDevice final : public Device {
     if (type == DType::f32) {
       copy(to, from, count * sizeof(float), stream);
     } else if (type == DType::bf16) {
-      shardgpt::submit(stream, [out = static_cast<bf16*>(to), from, count] {
-        for (std::size_t i = 0; i < count; ++i) {
-          out[i] = bf16(from[i]);
-        }
-      });
+      shardgpt::submit(stream, [=] { cast_to_bf16(static_cast<bf16*>(to), from, count); });
     } else {
       throw std::logic_error("cast to a type that holds no real numbers");
     }

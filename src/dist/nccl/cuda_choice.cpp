@@ -1,18 +1,12 @@
 #include "dist/nccl/cuda_choice.hpp"
 
-#include <array>
 #include <map>
 #include <vector>
 
-#include <unistd.h>
+#include "core/this_process.hpp"
 
 namespace shardgpt {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
 
 /// What a rank tells the others: host, then UUID or nothing, then name or the reason why there is no device.
 struct Claim {

@@ -3,6 +3,7 @@
 #include <map>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include <dnnl.hpp>
 
@@ -126,12 +127,20 @@ class MatrixProducts::Impl {
     if (kind.bias) {
       made.bias = {{1, kind.cols}, dnnl_type(kind.in), dnnl::memory::format_tag::ab};
     }
-    const auto description = kind.bias ? dnnl::matmul::desc(made.a, made.b, made.bias, made.c)
-                                       : dnnl::matmul::desc(made.a, made.b, made.c);
+    const auto [a, c] = kind.any_rows ? with_any_rows(kind) : std::pair(made.a, made.c);
+    const auto description =
+        kind.bias ? dnnl::matmul::desc(a, made.b, made.bias, c) : dnnl::matmul::desc(a, made.b, c);
     const dnnl::matmul::primitive_desc primitive(description, attributes, engine_);
     made.b = primitive.weights_desc();
     made.matmul = dnnl::matmul(primitive);
     return primitives_.emplace(kind, std::move(made)).first->second;
+  }
+
+  /// a, stored transposed, and c with their number of rows left open.
+  static std::pair<dnnl::memory::desc, dnnl::memory::desc> with_any_rows(const ProductKind& kind) {
+    constexpr auto open = DNNL_RUNTIME_DIM_VAL;
+    return {{{open, kind.inner}, dnnl_type(kind.in), {1, open}},
+            {{open, kind.cols}, dnnl_type(kind.out), dnnl::memory::format_tag::ab}};
   }
 
   /// Reorders are cheap to make: oneDNN keeps their code in its own cache.
@@ -147,6 +156,7 @@ class MatrixProducts::Impl {
     ProductKind in_float = kind;
     in_float.in = DType::f32;
     in_float.out = DType::f32;
+    in_float.any_rows = false;
     const float* float_bias = kind.bias ? widen(bias, kind.cols, float_bias_) : nullptr;
     const float* float_a = widen(a, kind.rows * kind.inner, float_a_);
     const float* float_b = widen(b, kind.inner * kind.cols, float_b_);

@@ -29,6 +29,8 @@ struct ProductKind {
   DType out = DType::f32;
   bool bias = false;
   bool accumulate = false;
+  bool any_rows =
+      false;  ///< one primitive for any number of rows: oneDNN then takes its general product, see classifier
   auto operator<=>(const ProductKind&) const = default;  // NOLINT(modernize-use-nullptr): compares with 0
 };
 
