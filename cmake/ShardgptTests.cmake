@@ -52,6 +52,9 @@ function(shardgpt_add_test name)
   endif()
 endfunction()
 
+# A source that skips a test program where there is no CUDA device.
+set(SHARDGPT_SKIP_WITHOUT_CUDA "${PROJECT_SOURCE_DIR}/tests/support/skip_without_cuda.cpp")
+
 # shardgpt_add_cuda_test(NAME SOURCES ... [LIBS ...] [CUDA_LIBS ...] [RANKS ...] [TIMEOUT seconds] [LABELS ...])
 # The same test twice: NAME_on_host over the host implementation, and NAME_gpu, labelled gpu, over the toolkit, which
 # is skipped where there is no device. CUDA_LIBS are names of libraries made by shardgpt_add_cuda_library.
@@ -64,7 +67,7 @@ function(shardgpt_add_cuda_test name)
   endif()
   if(SHARDGPT_USE_CUDA)
     list(TRANSFORM ARG_CUDA_LIBS PREPEND shardgpt_ OUTPUT_VARIABLE libraries)
-    shardgpt_add_test(${name}_gpu SOURCES ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/skip_without_cuda.cpp"
+    shardgpt_add_test(${name}_gpu SOURCES ${ARG_SOURCES} "${SHARDGPT_SKIP_WITHOUT_CUDA}"
       LIBS ${ARG_LIBS} ${libraries} RANKS ${ARG_RANKS} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS} gpu)
   endif()
 endfunction()

@@ -69,7 +69,7 @@ SWITCH_FILES = {
     "src/core/error.hpp",            # SHARDGPT_EXPECT
     "src/core/sanitizer.hpp",        # annotations for ThreadSanitizer
     "src/kernels/cpu/parallel.hpp",  # with and without OpenMP
-    "src/device/host/host_device.cpp",  # the number of OpenMP threads
+    "src/device/host/host_device.cpp",  # OpenMP threads and their number
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/failure.hpp"
-#include "device/host/bulk.hpp"
+#include "device/host/cast_to_bf16.hpp"
 #include "device/host/executor.hpp"
 #include "device/host/host_buffer.hpp"
 #include "device/host/ticket_counter.hpp"
@@ -18,6 +18,20 @@
 
 namespace shardgpt {
 namespace {
+
+/// On the calling thread's OpenMP threads: for the compute thread.
+void fill_zero_in_parallel(void* to, std::size_t bytes) {
+  auto* first = static_cast<std::byte*>(to);
+  constexpr std::size_t part = std::size_t{2} << 20U;  // below it waking a thread costs more than it saves
+  const std::size_t parts = (bytes + part - 1) / part;
+#if SHARDGPT_USE_OPENMP
+#pragma omp parallel for schedule(static) if (parts > 1)
+#endif
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t begin = i * part;
+    std::memset(first + begin, 0, begin + part < bytes ? part : bytes - begin);
+  }
+}
 
 class HostEvent final : public Event {
  public:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/checked.hpp"
 #include "kernels/cuda/cuda_context.hpp"
 #include "kernels/cuda/row_kernels.hpp"
 
